@@ -1,12 +1,13 @@
 """The numbers that bound a server: times, bytes and counts, with their defaults.
 
-Owns: one class per section of the configuration, holding the numbers of that section that layers below the
-server act on; the rule of each number (may 0 turn it off?) as its type.
-Does not own: where values come from (``serving.settings``), nor what happens at a bound (the layer that keeps it).
+Owns: one class per section of the configuration, holding the numbers of that section that layers below
+the server act on; the rule of each number (may 0 turn it off?) as its type.
+Does not own: where values come from (``serving.settings``), nor what happens at a bound (the layer that
+keeps it).
 Here because: session, delivery and runtime sit below the server and need exactly these, not its settings.
 
-Names and defaults are those of the wire contract, sections 11 and 12. Each ``#:`` line is also the description
-in ``docs/reference/settings.md``.
+Names and defaults: wire contract, sections 11 and 12. Each ``#:`` line is also the description in
+``docs/reference/settings.md``.
 """
 
 from __future__ import annotations
