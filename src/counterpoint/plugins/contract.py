@@ -20,10 +20,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from counterpoint.protocol.audio import PCM_RATES, SESSION_RATE
 from counterpoint.protocol.config import SessionConfig
+from counterpoint.protocol.tools import Tool, ToolChoice
 
 # --------------------------------------------------------------------------- identity
 
@@ -107,8 +108,8 @@ class ResponseRequest:
     instructions: str
     modalities: tuple[str, ...]  #: ("audio",) or ("text",)
     voice: str
-    tools: tuple[Mapping[str, Any], ...] = ()
-    tool_choice: Any = "auto"
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = "auto"
     max_output_tokens: int | None = None
     input: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)  #: the session's ``extra_body``
@@ -391,6 +392,7 @@ class PluginLoad:
     healthy: bool = True
 
 
+@runtime_checkable
 class ModelPlugin(Protocol):
     """One model, loaded once, serving many sessions."""
 
