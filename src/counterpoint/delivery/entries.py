@@ -1,0 +1,53 @@
+"""One line of the event log, and what a writer takes from it.
+
+Owns: ``Entry``, ``Taken`` and ``Skipped``.
+Does not own: the order and the numbers of entries (``log``), how they look on the wire (``protocol``).
+Here because: thousands of entries are retained for every session, so what one costs is decided in one place.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import msgspec
+
+from counterpoint.protocol.catalog import EventKind
+from counterpoint.session.effects import Tag
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A session event, encoded once. ``gc=False``: the collector never visits what sessions retain."""
+
+    kind: EventKind
+    body: bytes
+    duplex: bytes  #: the encoded ``duplex`` object, apart from the body; empty where there is none
+    tag: Tag | None
+    epoch: int
+    taken_at: float = 0.0  #: when it was numbered; its age counts from then
+
+    @property
+    def size(self) -> int:
+        return len(self.body) + len(self.duplex)
+
+
+class Taken(NamedTuple):
+    """An entry on its way to a transport, under its number."""
+
+    number: int
+    entry: Entry
+
+
+class SkipReason(enum.Enum):
+    """Why retained entries are not sent again (``session.skipped.reason``)."""
+
+    INTERRUPTED = "interrupted"
+    REPLAY_POLICY = "replay_policy"
+
+
+class Skipped(NamedTuple):
+    """Entries ``first`` to ``last`` are passed over; announced in their place."""
+
+    first: int
+    last: int
+    reason: SkipReason
