@@ -42,7 +42,9 @@ class ProtocolError(CounterpointError):
     """A client event was refused; the session and the connection are unharmed.
 
     ``code`` is one of ``protocol.codes.ErrorCode``'s values, ``param`` the dotted name of the
-    field at fault, ``event_id`` the client's own id of the offending event (wire contract, section 8).
+    field at fault, ``event_id`` the client's own id of the offending event (wire contract, section 8);
+    ``expected`` is the number that a ``client_event_gap`` waits for, ``client_event_seq`` the offending
+    event's own number where it could be read (``codec.decode`` sets it).
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class ProtocolError(CounterpointError):
         param: str | None = None,
         event_id: str | None = None,
         retry_after_ms: int | None = None,
+        expected: int | None = None,
+        client_event_seq: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -60,6 +64,8 @@ class ProtocolError(CounterpointError):
         self.param = param
         self.event_id = event_id
         self.retry_after_ms = retry_after_ms
+        self.expected = expected
+        self.client_event_seq = client_event_seq
 
 
 class PluginError(CounterpointError):
