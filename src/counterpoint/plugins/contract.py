@@ -97,9 +97,10 @@ class HistoryItem:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequest:
-    """Everything that one answer depends on. Two equal requests (``fence`` and ``number`` aside) ask for the same.
+    """Everything that one answer depends on.
 
-    ``input`` is the newest committed utterance, 0 if there is none.
+    Two equal requests (``fence`` and ``number`` aside) ask for the same. ``input`` is the newest committed
+    utterance, 0 if there is none.
     """
 
     fence: Fence = field(compare=False)
@@ -121,7 +122,7 @@ class ResponseRequest:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """By ``samples`` of audio, ``chars`` characters have been spoken; both counted from the start of the delta."""
+    """By ``samples`` of audio, ``chars`` characters have been spoken; both counted from the delta's start."""
 
     samples: int
     chars: int
@@ -151,7 +152,7 @@ class AudioDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More text of the current message: all of a text answer, or transcript that comes apart from its audio."""
+    """More text of the current message: all of a text answer, or transcript that comes without its audio."""
 
     text: str
 
@@ -337,28 +338,42 @@ class Capabilities:
 
 
 class ModelSession(Protocol):
-    """The model side of one session. All methods may be cancelled; cancel, abort, forget and close are idempotent."""
+    """The model side of one session.
+
+    All methods may be cancelled; cancel, abort, forget and close are idempotent.
+    """
 
     async def open(self, config: SessionConfig, outlet: Outlet) -> None:
         """Take what the session needs. Raises ``ModelOpenFailed``; nothing is kept then."""
         ...
 
     async def push(self, step: StepInput) -> None:
-        """Accept one piece of input; return when it is accepted, not when it is understood. May raise ``ModelBusy``."""
+        """Accept one piece of input; return when it is accepted, not when it is understood.
+
+        May raise ``ModelBusy``.
+        """
         ...
 
     async def prepare(self, request: ResponseRequest) -> None:
-        """Speech has paused; ``respond`` with an equal request may follow. A model may start on the answer and
-        must emit nothing of it yet. Another ``prepare``, ``push`` or ``respond`` with an unequal request discards it."""
+        """Speech has paused; ``respond`` with an equal request may follow.
+
+        A model may start on the answer and must emit nothing of it yet. Another ``prepare``, ``push`` or
+        ``respond`` with an unequal request discards it.
+        """
         ...
 
     async def respond(self, request: ResponseRequest) -> None:
-        """Start an answer under ``request.fence``; return when it was accepted. Its events end with one ``TurnEnd``,
-        ``Failure`` or ``Listen(end_of_turn=True)``."""
+        """Start an answer under ``request.fence``; return when it was accepted.
+
+        Its events end with one ``TurnEnd``, ``Failure`` or ``Listen(end_of_turn=True)``.
+        """
         ...
 
     async def cancel(self, old: Fence, new: Fence) -> None:
-        """Stop every answer of epochs up to ``old.epoch``, out-of-band ones aside. Work on input (transcription) goes on."""
+        """Stop every answer of epochs up to ``old.epoch``, out-of-band ones aside.
+
+        Work on input (transcription) goes on.
+        """
         ...
 
     async def abort(self, fence: Fence) -> None:
