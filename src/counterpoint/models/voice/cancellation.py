@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from counterpoint.errors import StaleFence
 
-#: Asked at every token, prefill chunk or sentence, from the engine's thread: it must be quick and must not raise.
+#: Asked at every token, prefill chunk or sentence, in the engine's thread: it must be quick and not raise.
 Cancelled = Callable[[], bool]
 
 

@@ -22,9 +22,7 @@ DIRECTORY_VARIABLE: Final = "COUNTERPOINT_VOICE_DIR"
 #: Import names of the packages whose code the engines run.
 RUNTIME_MODULES: Final = ("onnxruntime", "hibari", "ik_llama_cpp")
 
-HOW_TO_INSTALL: Final = (
-    "run: pip install 'counterpoint[voice]', then: counterpoint install-voice"
-)
+HOW_TO_INSTALL: Final = "run: pip install 'counterpoint[voice]', then: counterpoint install-voice"
 
 _VAD: Final = "silero_vad/data/silero_vad.onnx"
 _TURN_END: Final = "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx"
@@ -54,7 +52,7 @@ class VoiceFiles:
 
 
 def default_directory() -> Path:
-    """Where ``install`` puts the weights unless told otherwise: inside the environment, so that it goes with it."""
+    """Where ``install`` puts the weights unless told otherwise: inside the environment, to go with it."""
     return Path(sys.prefix) / "share" / "counterpoint" / "voice"
 
 
@@ -65,16 +63,14 @@ def find_files(directory: Path | None = None) -> VoiceFiles:
     falling back from it would run other weights than the ones asked for. With none named, the
     environment's own directory comes first, then the packages installed in the ordinary way.
     """
-    named = directory or _directory_from_environment()
+    named = directory or directory_from_environment()
     places = [named] if named else [default_directory()]
     located: dict[str, Path] = {}
     for relative in MODEL_FILES:
         path = _locate(relative, places, search_packages=named is None)
         if path is None:
             where = " or ".join(str(place) for place in places)
-            raise ConfigurationError(
-                "voice.directory", f"{relative} is not in {where}; {HOW_TO_INSTALL}"
-            )
+            raise ConfigurationError("voice.directory", f"{relative} is not in {where}; {HOW_TO_INSTALL}")
         located[relative] = path
     return VoiceFiles(
         vad=located[_VAD],
@@ -88,21 +84,18 @@ def require_runtime() -> None:
     """Raise `ConfigurationError` unless the packages that the engines run are installed. Imports nothing."""
     missing = [module for module in RUNTIME_MODULES if find_spec(module) is None]
     if missing:
-        raise ConfigurationError(
-            "voice", f"{', '.join(missing)} not installed; {HOW_TO_INSTALL}"
-        )
+        raise ConfigurationError("voice", f"{', '.join(missing)} not installed; {HOW_TO_INSTALL}")
 
 
-def _directory_from_environment() -> Path | None:
+def directory_from_environment() -> Path | None:
+    """The directory that the environment variable names, if it names one."""
     value = os.environ.get(DIRECTORY_VARIABLE)
     return Path(value) if value else None
 
 
 def _locate(relative: str, places: list[Path], *, search_packages: bool) -> Path | None:
     roots = places + (_package_roots(relative) if search_packages else [])
-    return next(
-        (root / relative for root in roots if (root / relative).is_file()), None
-    )
+    return next((root / relative for root in roots if (root / relative).is_file()), None)
 
 
 def _package_roots(relative: str) -> list[Path]:

@@ -2,7 +2,7 @@
 
 Owns: the numbers of that front end (25 ms window, Slaney mel scale, decibel floor) and its arithmetic.
 Does not own: how long the audio is or where it is padded (the model that reads it).
-Here because: the end-of-turn model takes features, and the usual library for them is a thousand times its size.
+Here because: the end-of-turn model takes features, and the usual library for them is far larger than it is.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ def _filters() -> NDArray[np.float64]:
     bins = np.linspace(0.0, SAMPLE_RATE / 2, _WINDOW // 2 + 1)
     rising = (bins - low) / (centre - low)
     falling = (high - bins) / (high - centre)
-    triangles: NDArray[np.float64] = (
-        np.clip(np.minimum(rising, falling), 0.0, None) * 2.0 / (high - low)
-    )
+    triangles: NDArray[np.float64] = np.clip(np.minimum(rising, falling), 0.0, None) * 2.0 / (high - low)
     return triangles
 
 

@@ -19,7 +19,7 @@ _LOG_ERRORS_ONLY = 3
 
 
 class OnnxSession(Protocol):
-    """A loaded model. ``run`` may be called by several threads at once: the runtime keeps no state between runs."""
+    """A loaded model. Several threads may call ``run`` at once: nothing is kept between runs."""
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, NDArray[Any]]
@@ -40,7 +40,5 @@ def load_onnx(path: Path) -> OnnxSession:
     options.log_severity_level = _LOG_ERRORS_ONLY
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return cast(OnnxSession, session)

@@ -27,7 +27,7 @@ class SmartTurn:
         self._session = load_onnx(path)
 
     def probability(self, audio: NDArray[np.float32]) -> float:
-        """How likely the turn in ``audio`` (16 kHz, from its onset to the pause) is over: 0 to 1, above 0.5 is yes."""
+        """How likely the turn in ``audio`` (16 kHz, onset to pause) is over: 0 to 1, above 0.5 is yes."""
         heard = audio[-WINDOW_SAMPLES:]
         window = np.pad(heard, (WINDOW_SAMPLES - len(heard), 0))
         (result,) = self._session.run(None, {"input_features": log_mel(window)[None]})

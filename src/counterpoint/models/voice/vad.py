@@ -53,9 +53,7 @@ class SileroVad:
     def new_state(self) -> VadState:
         return VadState()
 
-    def probabilities(
-        self, frames: Sequence[tuple[VadState, NDArray[np.float32]]]
-    ) -> list[float]:
+    def probabilities(self, frames: Sequence[tuple[VadState, NDArray[np.float32]]]) -> list[float]:
         """Speech probability of each frame (float32, 512 samples at 16 kHz), in one run for all of them.
 
         A row's result depends on its own state alone, never on its neighbours (invariant 109). Frames
@@ -70,9 +68,7 @@ class SileroVad:
             )
         audio = np.stack([frame for _, frame in frames])
         if audio.shape[1] != FRAME_SAMPLES:
-            raise ValueError(
-                f"a frame has {FRAME_SAMPLES} samples, not {audio.shape[1]}"
-            )
+            raise ValueError(f"a frame has {FRAME_SAMPLES} samples, not {audio.shape[1]}")
         context = np.stack([state._context for state in states])
         recurrent = np.stack([state._recurrent for state in states], axis=1)
         speech, recurrent = self._session.run(
