@@ -1,0 +1,68 @@
+# Counterpoint: two commands to start with, `make run` and `make test`; `make help` lists all.
+#
+# Everything is installed into .venv from lock files with hashes. A file in .venv remembers what was installed,
+# by the contents of those lock files, so that a second start installs nothing and needs no network.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Which Python makes the environment (default: the first suitable one), where the server listens, what else it
+# is told, and which tests run.
+PYTHON ?=
+PORT ?= 8099
+ARGS ?=
+MARKS ?= not (voice or slow or browser)
+TESTS ?= tests
+
+# The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
+installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
+
+.PHONY: help run test check format bench lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+run: $(call installed,voice) ## install everything, then serve the voice and its page on this machine
+	@$(BIN)/counterpoint install-voice
+	@echo "When it is ready, open http://127.0.0.1:$(PORT)/ (Ctrl-C stops it)"
+	@$(BIN)/counterpoint serve --port $(PORT) $(ARGS)
+
+test: $(call installed,dev) ## run the tests
+	@$(BIN)/python -m pytest -m "$(MARKS)" $(ARGS) $(TESTS)
+
+check: $(call installed,dev) ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory test
+
+format: $(call installed,dev) ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(call installed,dev) ## measure the server
+	@$(BIN)/counterpoint bench $(ARGS)
+
+lock: $(VENV)/.created ## write requirements/*.lock anew (ARGS=--upgrade takes newer versions)
+	$(PIP) install --quiet uv
+	tools/lock.sh $(BIN)/uv $(ARGS)
+
+clean: ## remove everything that was installed or generated
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@python=$$(tools/find-python.sh $(PYTHON)) && echo "$(VENV): $$python" && "$$python" -m venv $(VENV)
+	@touch $@
+
+define install
+$$(call installed,$(1)): $(VENV)/.created
+	$(PIP) install --require-hashes -r requirements/build.lock -r requirements/$(1).lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@rm -f $(VENV)/.$(1)-*
+	@touch $$@
+endef
+$(eval $(call install,voice))
+$(eval $(call install,dev))
