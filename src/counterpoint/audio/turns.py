@@ -39,11 +39,13 @@ class Semantic:
     unaided_ms: int  #: ends the turn where there is no turn model
 
 
+_MEDIUM: Final = Semantic(ask_after_ms=300, threshold=0.5, max_silence_ms=2000, unaided_ms=500)
+
 #: ``semantic_vad.eagerness`` (wire contract, section 4).
 EAGERNESS: Final = {
     "high": Semantic(ask_after_ms=200, threshold=0.5, max_silence_ms=800, unaided_ms=300),
-    "medium": Semantic(ask_after_ms=300, threshold=0.5, max_silence_ms=2000, unaided_ms=500),
-    "auto": Semantic(ask_after_ms=300, threshold=0.5, max_silence_ms=2000, unaided_ms=500),
+    "medium": _MEDIUM,
+    "auto": _MEDIUM,
     "low": Semantic(ask_after_ms=500, threshold=0.8, max_silence_ms=4000, unaided_ms=800),
 }
 
