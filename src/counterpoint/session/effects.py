@@ -10,18 +10,37 @@ handed to a transport between two of them.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
+
+import msgspec
 
 from counterpoint.plugins.contract import Fence, ResponseRequest, StepInput
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.protocol.events import Duplex, Event
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Progress(enum.IntEnum):
+    """How far an entry takes its item. Entries of an item are written, and handed over, in this order."""
+
+    CREATED = 0  #: no item yet: the response itself
+    ADDED = 1  #: ``response.output_item.added``
+    LISTED = 2  #: ``conversation.item.added``
+    PART_ADDED = 3
+    DELTA = 4
+    AUDIO_DONE = 5
+    TEXT_DONE = 6  #: of text, or of a transcript
+    ARGUMENTS_DONE = 7
+    PART_DONE = 8
+    DONE = 9  #: ``response.output_item.done``
+    LISTED_DONE = 10  #: ``conversation.item.done``
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
     """What delivery hands back, synchronously, in the moment an entry is handed to a transport (or evicted).
 
     ``samples`` and ``chars`` are where the part stands after this entry: the ledger's ``sent`` position.
+    ``gc=False``: retained entries keep their tags, and the collector need not visit them.
     """
 
     response_id: str | None = None
@@ -29,6 +48,7 @@ class Tag:
     content_index: int = 0
     samples: int = 0  #: of the part, at the rate of the session's output format
     chars: int = 0
+    progress: Progress = Progress.CREATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,13 @@ class ResponseDrained:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelHeld:
+    """The model side is held back because output waits (True), or goes on (False). Its time limits stop meanwhile."""
+
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Attached:
     """A connection is attached. ``extended``: it speaks the extensions."""
 
@@ -121,6 +128,7 @@ Input = (
     | ModelOpenFailed
     | ModelRaised
     | ResponseDrained
+    | ModelHeld
     | Attached
     | Detached
     | CloseRequested
