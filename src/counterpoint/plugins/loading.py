@@ -38,7 +38,7 @@ def load_plugin(name: str, options: Mapping[str, Any]) -> ModelPlugin:
     try:
         plugin = factory(options)
         capabilities = plugin.capabilities() if isinstance(plugin, ModelPlugin) else None
-    except ValueError as error:  # what meaningless Capabilities raise, wherever the plugin makes them
+    except (TypeError, ValueError) as error:  # not a factory, or capabilities that make no sense
         raise ConfigurationError(_KEY, f"{name} cannot be used: {error}") from error
     if not isinstance(plugin, ModelPlugin):
         raise ConfigurationError(_KEY, f"{name} made a {type(plugin).__name__}, which is not a ModelPlugin")
