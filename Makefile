@@ -18,7 +18,7 @@ TESTS ?= tests
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test check format bench lock clean
+.PHONY: help run test check format docs bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -41,6 +41,10 @@ check: $(call installed,dev) ## format, lint, types, import contracts, tests
 format: $(call installed,dev) ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(call installed,dev) ## write the generated pages of docs/reference anew
+	$(BIN)/python tools/settings_reference.py
+	$(BIN)/python tools/command_line_reference.py
 
 bench: $(call installed,dev) ## measure the server
 	@$(BIN)/counterpoint bench $(ARGS)

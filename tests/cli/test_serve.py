@@ -48,7 +48,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     thresholds = gc.get_threshold()
     yield server
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
