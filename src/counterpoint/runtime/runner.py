@@ -1,0 +1,262 @@
+"""Runs one session: feeds its machine one input at a time and carries out what it asks for.
+
+Owns: the mailbox, the order of effects, the session's timer, the session's model chain and its cleanup.
+Does not own: any decision (``session.machine``), what is retained (``delivery``), slots (``runtime.manager``).
+Here because: one writer per session. Whoever has news posts an input; only this object calls ``receive``.
+
+The mailbox is drained where it is filled: ``post`` steps the machine at once unless a step is under way,
+in which case the input waits for it. No task wakes per input, and inputs keep their order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+import structlog
+
+from counterpoint.plugins.contract import Fence, ModelEvent, ModelSession
+from counterpoint.session.effects import (
+    AbortResponse,
+    CancelModel,
+    CheckTurn,
+    CloseModel,
+    Detect,
+    Discard,
+    Effect,
+    Emit,
+    EndSession,
+    Forget,
+    Prepare,
+    Push,
+    Reply,
+    Respond,
+    Tag,
+    TruncateModel,
+    UpdateModel,
+    UseDetector,
+)
+from counterpoint.session.inputs import (
+    CleanedUp,
+    CloseRequested,
+    DeadlineReached,
+    Input,
+    ModelOpened,
+    ModelOpenFailed,
+    ModelRaised,
+    ResponseDrained,
+    StageOutput,
+)
+from counterpoint.session.machine import SessionMachine
+
+from .chain import ModelChain
+from .detection import DetectionService
+from .tasks import Tasks
+
+log = structlog.get_logger(__name__)
+
+
+class Outbox(Protocol):
+    """Where a session's events go; implemented over ``delivery`` by ``runtime.live``."""
+
+    def emit(self, effect: Emit) -> None: ...
+
+    def reply(self, effect: Reply) -> None: ...
+
+    def discard(self, effect: Discard) -> None: ...
+
+    def pending_bytes(self) -> int: ...
+
+
+class Runner:
+    """One session at work. ``ended(effect)`` is called once, when the machine is done with everything."""
+
+    def __init__(
+        self,
+        machine: SessionMachine,
+        model: ModelSession,
+        outbox: Outbox,
+        detection: DetectionService,
+        *,
+        max_pending_output_bytes: int,
+        cleanup_timeout_s: float,
+        ended: Callable[[EndSession], None],
+    ) -> None:
+        self.machine = machine
+        self.tasks = Tasks(machine.session_id)
+        self._model = model
+        self._outbox = outbox
+        self._ended = ended
+        self._max_pending = max_pending_output_bytes
+        self._cleanup_timeout_s = cleanup_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._mailbox: deque[Input] = deque()
+        self._stepping = False
+        self._broken = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._detection = detection.session(self.post)
+        self._chain = ModelChain(machine.session_id, model, self.tasks, self._model_raised)
+        self._opening: asyncio.Task[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+        #: False until the model side gave everything back; the manager keeps the slot taken meanwhile.
+        self.cleaned = False
+
+    # ------------------------------------------------------------------ inputs
+
+    def post(self, news: Input) -> None:
+        """Give the machine ``news`` and carry out what follows, now or right after the step under way."""
+        self._mailbox.append(news)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._mailbox:
+                self._step(self._mailbox.popleft())
+        finally:
+            self._stepping = False
+        self._arm_timer()
+
+    def accepted(self, tag: Tag) -> None:
+        """Delivery handed an entry to a transport. Synchronous, and must not raise."""
+        drained = self.machine.accepted(tag, self._loop.time())
+        if drained is not None:
+            # Posted from the loop: delivery is in the middle of taking entries.
+            self._loop.call_soon(self.post, ResponseDrained(drained))
+
+    def room_changed(self) -> None:
+        """Entries left the log; a model that waits for room may go on."""
+        if self._room is not None and not self._room.done() and self._outbox.pending_bytes() < self._max_pending:
+            self._room.set_result(None)
+
+    def _step(self, news: Input) -> None:
+        try:
+            for effect in self.machine.receive(news, self._loop.time()):
+                self._perform(effect)
+        except Exception as error:
+            log.error("session step failed", session=self.machine.session_id, exc_info=error)
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """A fault in the machine ends its session; one that cannot even close is ended without it."""
+        self._mailbox.clear()
+        if self._broken:
+            self._ended(EndSession("failed", CloseCode.INTERNAL))
+            return
+        self._broken = True
+        self._mailbox.append(CloseRequested("failed"))
+
+    def _arm_timer(self) -> None:
+        deadline = self.machine.next_deadline()
+        if deadline is None:
+            return
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return  # fires early at worst, and arms itself again: most deadlines only move back
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._deadline)
+
+    def _deadline(self) -> None:
+        self._timer = None
+        deadline = self.machine.next_deadline()
+        if deadline is not None and deadline <= self._loop.time():
+            self.post(DeadlineReached())
+        else:
+            self._arm_timer()
+
+    # ------------------------------------------------------------------ effects
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Emit():
+                self._outbox.emit(effect)
+            case Reply():
+                self._outbox.reply(effect)
+            case Discard():
+                self._outbox.discard(effect)
+                self.room_changed()
+            case Detect():
+                self._detection.detect(effect.chunk, effect.pcm)
+            case UseDetector():
+                self._detection.use(effect.name)
+            case CheckTurn():
+                self._detection.check_turn(effect.check, effect.pcm)
+            case Push() | Prepare() | Respond() | Forget() | UpdateModel() | TruncateModel():
+                self._chain.put(effect)
+            case CancelModel():
+                old = effect.old.epoch
+                self._chain.drop_answers(lambda request: request.fence.epoch <= old and not request.out_of_band)
+                self.tasks.spawn("cancel", self._model.cancel(effect.old, effect.new))
+            case AbortResponse():
+                turn = effect.fence.turn
+                self._chain.drop_answers(lambda request: request.fence.turn == turn)
+                self.tasks.spawn("abort", self._model.abort(effect.fence))
+            case CloseModel():
+                self._stop_work()
+                self.tasks.spawn("cleanup", self._cleanup())
+            case EndSession():
+                self._ended(effect)
+            case _:
+                assert_never(effect)
+
+    # ------------------------------------------------------------------ the model side
+
+    def open_model(self) -> None:
+        """Open the model side; what the machine asks of it meanwhile waits in the chain."""
+        self._opening = self.tasks.spawn("open", self._open())
+
+    async def _open(self) -> None:
+        try:
+            await self._model.open(self.machine.config, self)
+        except Exception as error:
+            log.warning("model did not open", session=self.machine.session_id, exc_info=error)
+            self.post(ModelOpenFailed("the model could not be opened"))
+            return
+        self._chain.start()
+        self.post(ModelOpened())
+
+    def emit(self, fence: Fence, event: ModelEvent) -> None:
+        """``plugins.contract.Outlet``: output of the model."""
+        self.post(StageOutput(fence, event))
+
+    async def writable(self) -> None:
+        """``plugins.contract.Outlet``: wait while too much output is pending."""
+        while self._outbox.pending_bytes() >= self._max_pending:
+            if self._room is None or self._room.done():
+                self._room = self._loop.create_future()
+            await asyncio.shield(self._room)
+
+    def _model_raised(self, fence: Fence, operation: str) -> None:
+        self.post(ModelRaised(fence, operation))
+
+    def _stop_work(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+        self._chain.stop()
+        self._detection.close()
+
+    async def _cleanup(self) -> None:
+        ok = await self.try_cleanup()
+        self.post(CleanedUp(ok))
+
+    async def try_cleanup(self) -> bool:
+        """One bounded attempt to give the model side back; the reaper repeats it until it succeeds."""
+        if not self.cleaned:
+            try:
+                async with asyncio.timeout(self._cleanup_timeout_s or None):
+                    await self._model.close()
+                self.cleaned = True
+            except Exception as error:
+                log.warning("cleanup failed", session=self.machine.session_id, exc_info=error)
+        return self.cleaned
+
+    async def stop(self) -> None:
+        """Release the timer and whatever still runs; the last call on a runner."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._stop_work()
+        if self._room is not None and not self._room.done():
+            self._room.cancel()
+        await self.tasks.cancel(timeout=self._cleanup_timeout_s or 5.0)
