@@ -1,49 +1,44 @@
 """What was generated, handed over, played and heard of every spoken item.
 
-Owns: the four positions of each audio part, acknowledgements, the server's guess of a silent client's
-playback, the ceiling that an interruption leaves, the place at which a truncation cuts text.
-Does not own: the text and the audio themselves (``conversation``), which characters a position in the
-audio stands for (``alignment``), when to interrupt (``turns``).
-Here because: the history may hold only what was heard, and only one place may say what that is.
+Owns: the four positions of each audio part, acknowledgements, the ceiling that an interruption leaves, the
+place at which a truncation cuts.
+Does not own: text and audio themselves (``conversation``), which characters a position stands for
+(``alignment``), the server's guess of a silent client's playback (``playhead``), when to interrupt.
+Here because: the history may hold only what was heard, and one place must say what that is
+(wire contract, section 7).
 
 Positions are samples of the session's output rate; an item has at most one audio part, at content index 0.
-Times are seconds of any monotonic clock.
+Times are seconds of any monotonic clock. Everything that was told stays as it was told, with two exceptions:
+a truncation lowers what counts as played, and a client's first acknowledgement replaces the guess about the
+response that it names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from counterpoint.errors import ProtocolError
 from counterpoint.plugins.contract import Mark
+from counterpoint.protocol.audio import ms_to_samples, samples_to_ms
+from counterpoint.protocol.codes import ErrorCode
+from counterpoint.protocol.config import PlaybackCommitPolicy
+from counterpoint.protocol.events import PlaybackAcknowledged, PlaybackPositions
 
+from .alignment import Alignment
+from .playhead import Playhead
+from .track import Part, Track, TrackState
 
-class Positions(NamedTuple):
-    """Milliseconds of audio: generated >= sent >= played >= committed (wire contract, section 7)."""
+#: Responses that are remembered; of older ones, what was not heard by then never will be.
+MAX_RESPONSES = 32
 
-    generated_ms: int
-    sent_ms: int
-    played_ms: int
-    committed_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Of ``item_id``, ``samples`` of audio (``audio_end_ms`` milliseconds) and at most ``chars`` characters remain.
-
-    ``chars`` is not yet rounded to whole words; ``Conversation.limit`` and ``.truncate`` do that.
-    """
-
-    item_id: str
-    samples: int
-    audio_end_ms: int
-    chars: int
+#: Acknowledgements that are kept for items which do not exist yet.
+MAX_EARLY = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """The spoken part of an item as it stands in the conversation (see ``Conversation.spoken``)."""
+    """The audio part of an item as it stands in the conversation (``Conversation.spoken``)."""
 
     item_id: str
     samples: int
@@ -52,106 +47,302 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """The answer to an acknowledgement: the positions in force of the part that it ended in."""
+class Cut:
+    """Of an item, ``samples`` of audio (``audio_end_ms``) and at most ``chars`` characters were heard.
 
-    response_id: str
+    ``chars`` may lie within a word; ``Conversation.limit`` and ``Conversation.truncate`` round it down.
+    """
+
     item_id: str
-    positions: Positions
-    history_committed: bool  #: everything of the item that was handed over stands in the history
+    samples: int
+    audio_end_ms: int
+    chars: int
 
 
 class PlaybackLedger:
-    """The playback of one session's responses.
+    """The playback of one session.
 
-    ``model_rate`` is the rate in which marks count; ``alignment`` is the model's ``text_alignment``;
-    ``policy`` is ``ack_only``, ``commit_all_on_done`` or ``auto``.
+    ``model_rate`` is the rate at which marks count; ``alignment`` is the model's ``text_alignment``.
     """
 
-    def __init__(self, model_rate: int, alignment: str, policy: str = "auto") -> None:
-        raise NotImplementedError
+    def __init__(self, model_rate: int, alignment: str, policy: PlaybackCommitPolicy) -> None:
+        self._model_rate = model_rate
+        self._aligned = alignment != "none"
+        self._policy = policy
+        self._client_acknowledges = False
+        self._tracks: dict[str, Track] = {}
+        self._parts: dict[str, Part] = {}
+        self._early: dict[str, int] = {}  # item id -> milliseconds
+        self._newest_playhead: Playhead | None = None
 
-    def set_policy(self, policy: str, now: float) -> None:
-        """What counts as heard from now on; what was heard by the old policy stays."""
+    def __len__(self) -> int:
+        """Responses that are remembered, at most ``MAX_RESPONSES``."""
+        return len(self._tracks)
 
-    # ------------------------------------------------------------------ the server's side
+    def set_policy(self, policy: PlaybackCommitPolicy, now: float) -> None:
+        """What counts as heard from now on; what did so until now stays."""
+        self._settle_guesses(now)
+        self._policy = policy
 
-    def begin(self, response_id: str, rate: int) -> tuple[Cut, ...]:
-        """A response starts, speaking at ``rate``.
+    # ------------------------------------------------------------------ what the server does
 
-        The table is bounded: returns what was heard of the items that had to leave it unheard, for
-        ``Conversation.limit`` (usually nothing).
+    def begin(self, response_id: str, rate: int, now: float) -> tuple[Cut, ...]:
+        """A response starts; its audio will be handed over at ``rate``.
+
+        Returns what was heard of items that had to be forgotten before they were heard whole; pass it to
+        ``Conversation.limit``. It is empty unless a client leaves many responses unacknowledged.
         """
-        raise NotImplementedError
+        forgotten: tuple[Cut, ...] = ()
+        while len(self._tracks) >= MAX_RESPONSES:
+            oldest = next(iter(self._tracks.values()))
+            forgotten += self.interrupt(oldest.response_id, now)
+            self._remove(oldest)
+        self._tracks[response_id] = Track(response_id, rate)
+        return forgotten
 
     def add_part(self, response_id: str, item_id: str) -> None:
-        """A message that will be spoken starts; an acknowledgement that came too early applies now."""
-        raise NotImplementedError
+        """The response begins a message that will be spoken."""
+        track = self._tracks[response_id]
+        part = Part(item_id, track, Alignment(self._aligned))
+        part.early = ms_to_samples(self._early.pop(item_id, 0), track.rate)
+        track.parts.append(part)
+        self._parts[item_id] = part
 
     def append(self, item_id: str, samples: int, chars: int, marks: Sequence[Mark] = ()) -> None:
-        """More was generated. ``marks`` are relative to what was appended before and count at the model's rate."""
-        raise NotImplementedError
+        """More was generated. ``marks`` count from the end of what was there before, at the model's rate."""
+        part = self._parts.get(item_id)
+        if part is None:
+            return
+        alignment, rate = part.alignment, part.track.rate
+        for mark in marks:
+            offset = -(-mark.samples * rate // self._model_rate)  # rounded up: rather a little less was heard
+            alignment.mark(alignment.samples + offset, alignment.chars + mark.chars)
+        alignment.append(samples, chars)
 
     def complete(self, item_id: str) -> None:
-        """All audio and text of the part has been generated."""
-        raise NotImplementedError
+        """All audio and text of the message has been generated."""
+        part = self._parts.get(item_id)
+        if part is not None:
+            part.alignment.complete = True
 
     def sent(self, item_id: str, samples: int, chars: int, now: float) -> None:
-        """A transport took the part up to ``samples`` and ``chars`` (see ``effects.Tag``). Never moves back."""
-        raise NotImplementedError
+        """A transport took the part up to ``samples`` and ``chars`` (``effects.Tag``)."""
+        part = self._parts.get(item_id)
+        if part is None:
+            return
+        part.sent_chars = max(part.sent_chars, chars)
+        if samples <= part.sent:
+            return
+        track = part.track
+        if part.sent == 0:
+            part.start = track.sent
+        track.sent += samples - part.sent
+        part.sent = samples
+        part.acknowledge(part.early)
+        if track.state is not TrackState.STOPPED:
+            self._playhead(track, now).hand_over(track.sent, now)
 
-    def done(self, response_id: str, now: float) -> None:
-        """``response.done`` of an uninterrupted response was written."""
-        raise NotImplementedError
+    def done(self, response_id: str) -> None:
+        """``response.done`` was written and nobody interrupted the response."""
+        track = self._tracks.get(response_id)
+        if track is None or track.state is not TrackState.SPEAKING:
+            return
+        track.state = TrackState.DONE
+        if self._policy is PlaybackCommitPolicy.COMMIT_ALL_ON_DONE:
+            for part in track.parts:
+                part.acknowledge(part.end)
 
     def interrupt(self, response_id: str, now: float) -> tuple[Cut, ...]:
-        """Freeze what was heard of a response: no later acknowledgement raises it.
+        """Playback of a response stops: no later acknowledgement raises what was heard.
 
-        Returns, in order, the parts that were not heard whole (empty: everything was, or nothing is known
-        of the response). Report everything handed over with ``sent`` before. Idempotent.
+        Returns, in order, the items that were not heard whole. Nothing happens the second time, or for a
+        response that is not known.
         """
-        raise NotImplementedError
+        track = self._tracks.get(response_id)
+        if track is None or track.state is TrackState.STOPPED:
+            return ()
+        cuts = tuple(self._cut(part, now) for part in track.parts if not self._fully_heard(part, now))
+        for part in track.parts:
+            part.acked = self._played(part, now)
+        track.state = TrackState.STOPPED
+        if track.playhead is not None:
+            track.playhead.stop(now)
+        return cuts
 
     def forget(self, item_id: str) -> None:
-        """The item was deleted: nothing of it stays."""
-        raise NotImplementedError
+        """The item was deleted: no trace of it stays (invariant 120)."""
+        self._early.pop(item_id, None)
+        part = self._parts.pop(item_id, None)
+        if part is not None:
+            part.track.parts.remove(part)
 
-    # ------------------------------------------------------------------ the client's side
+    # ------------------------------------------------------------------ what the client says
 
-    def acknowledge_response(self, response_id: str, played_ms: int, now: float) -> Acknowledged | None:
-        """``played_ms`` over the audio items of a response in order. None: unknown, to be ignored."""
-        raise NotImplementedError
+    def acknowledge_response(
+        self, response_id: str, played_ms: int, now: float
+    ) -> PlaybackAcknowledged | None:
+        """``played_ms`` runs over the items of the response in order. None: there is no such response.
+
+        The answer is about the item in which the position lies.
+        """
+        track = self._tracks.get(response_id)
+        if track is None or not track.parts:
+            return None
+        self._believe_client(track, now)
+        played = _as_samples(played_ms, track.sent, track.rate)
+        reached = track.parts[0]
+        for part in track.parts:
+            if played > part.start and part.sent > 0:
+                part.acknowledge(played - part.start)
+                reached = part
+        return self._acknowledged(reached, now)
 
     def acknowledge_item(
-        self, item_id: str, played_ms: int, now: float, response_id: str | None = None
-    ) -> Acknowledged | None:
-        """``played_ms`` of one item. None: unknown or not of ``response_id``, to be ignored."""
-        raise NotImplementedError
+        self,
+        item_id: str,
+        played_ms: int,
+        now: float,
+        *,
+        response_id: str | None = None,
+        content_index: int = 0,
+    ) -> PlaybackAcknowledged | None:
+        """``played_ms`` of one item. None: no such part, or not of ``response_id`` (invariant 117)."""
+        part = self._parts.get(item_id)
+        if part is None:
+            self._remember_early(item_id, played_ms)
+            return None
+        track = part.track
+        if content_index != 0 or response_id not in (None, track.response_id):
+            return None
+        self._believe_client(track, now)
+        part.acknowledge(_as_samples(played_ms, part.sent, track.rate))
+        return self._acknowledged(part, now)
 
     def truncate(self, spoken: Spoken, audio_end_ms: int) -> Cut:
-        """Where ``conversation.item.truncate`` cuts; the smallest of several wins.
+        """Where a truncation to ``audio_end_ms`` cuts; of several the smallest holds (invariant 116).
 
-        Raises ``ProtocolError`` with ``param`` ``audio_end_ms`` beyond the end of the audio there is.
+        An item that is no longer remembered is cut in proportion. Raises ``ProtocolError`` with ``param``
+        ``audio_end_ms`` for a place outside of the audio that there is.
         """
-        raise NotImplementedError
+        length_ms = samples_to_ms(spoken.samples, spoken.rate)
+        if not 0 <= audio_end_ms <= length_ms:
+            message = f"audio_end_ms: the item has {length_ms} ms of audio"
+            raise ProtocolError(ErrorCode.INVALID_EVENT, message, param="audio_end_ms")
+        samples = _as_samples(audio_end_ms, spoken.samples, spoken.rate)
+        part = self._parts.get(spoken.item_id)
+        if part is not None:
+            part.limit = samples if part.limit is None else min(samples, part.limit)
+            chars = min(part.alignment.chars_at(samples), spoken.chars)
+        else:
+            chars = spoken.chars * samples // spoken.samples if spoken.samples else 0
+        return Cut(spoken.item_id, samples, audio_end_ms, chars)
 
     # ------------------------------------------------------------------ reading
 
-    def positions(self, response_id: str, now: float) -> Positions:
-        """Of all audio of a response; zeros when nothing is known of it."""
-        raise NotImplementedError
+    def positions(self, response_id: str, now: float) -> PlaybackPositions:
+        """Of all audio of a response; zeros when there is none or it is no longer remembered."""
+        track = self._tracks.get(response_id)
+        return PlaybackPositions() if track is None else self._positions(track.parts, track.rate, now)
 
     def heard(self, item_id: str, now: float) -> int | None:
-        """Characters that were heard, not yet rounded to words. None: not in the table, all that stands counts."""
-        raise NotImplementedError
+        """Characters that were heard of an item, perhaps within a word. None: nothing limits them here."""
+        part = self._parts.get(item_id)
+        return None if part is None else self._heard(part, now)
 
     def fully_heard(self, item_id: str, now: float) -> bool:
-        """Everything of the item that was, or will be, spoken was heard."""
-        raise NotImplementedError
+        """There is nothing of the item that was not heard, and there will be nothing."""
+        part = self._parts.get(item_id)
+        return part is None or self._fully_heard(part, now)
 
     def playing(self, now: float) -> tuple[str, ...]:
-        """Responses of which something that was handed over has not been played yet, oldest first."""
-        raise NotImplementedError
+        """Responses of which a client has not yet played all that it was handed, oldest first."""
+        return tuple(track.response_id for track in self._tracks.values() if self._is_playing(track, now))
 
     def is_playing(self, now: float) -> bool:
-        raise NotImplementedError
+        """A client has not yet played all that it was handed."""
+        return any(self._is_playing(track, now) for track in reversed(self._tracks.values()))
+
+    # ------------------------------------------------------------------ the rules
+
+    @property
+    def _guessing(self) -> bool:
+        return self._policy is PlaybackCommitPolicy.AUTO and not self._client_acknowledges
+
+    def _played(self, part: Part, now: float) -> int:
+        played = part.acked
+        if self._guessing and part.track.state is not TrackState.STOPPED and part.track.playhead is not None:
+            played = max(played, min(part.track.playhead.played(now) - part.start, part.sent))
+        return min(played, part.end)
+
+    def _heard(self, part: Part, now: float) -> int:
+        return min(part.alignment.chars_at(self._played(part, now)), part.sent_chars)
+
+    def _fully_heard(self, part: Part, now: float) -> bool:
+        return part.whole and self._played(part, now) >= part.end and self._text_heard(part, now)
+
+    def _text_heard(self, part: Part, now: float) -> bool:
+        return part.limit is not None or self._heard(part, now) >= part.sent_chars
+
+    def _is_playing(self, track: Track, now: float) -> bool:
+        return track.state is not TrackState.STOPPED and any(
+            self._played(part, now) < part.end for part in track.parts
+        )
+
+    def _positions(self, parts: Sequence[Part], rate: int, now: float) -> PlaybackPositions:
+        return PlaybackPositions(
+            generated_ms=samples_to_ms(sum(part.alignment.samples for part in parts), rate),
+            sent_ms=samples_to_ms(sum(part.sent for part in parts), rate),
+            played_ms=samples_to_ms(sum(self._played(part, now) for part in parts), rate),
+            committed_ms=samples_to_ms(sum(self._committed(part, now) for part in parts), rate),
+        )
+
+    def _committed(self, part: Part, now: float) -> int:
+        """Samples whose text stands in the history: none, where only the whole of the text can be placed."""
+        if self._aligned or self._fully_heard(part, now):
+            return self._played(part, now)
+        return 0
+
+    def _acknowledged(self, part: Part, now: float) -> PlaybackAcknowledged:
+        return PlaybackAcknowledged(
+            response_id=part.track.response_id,
+            item_id=part.item_id,
+            playback=self._positions((part,), part.track.rate, now),
+            history_committed=self._fully_heard(part, now),
+        )
+
+    def _cut(self, part: Part, now: float) -> Cut:
+        played = self._played(part, now)
+        return Cut(part.item_id, played, samples_to_ms(played, part.track.rate), self._heard(part, now))
+
+    def _believe_client(self, track: Track, now: float) -> None:
+        """Who acknowledges once is believed from then on; about other responses, the guess stands."""
+        if self._guessing:
+            self._settle_guesses(now, but=track)
+        self._client_acknowledges = True
+
+    def _settle_guesses(self, now: float, but: Track | None = None) -> None:
+        for part in self._parts.values():
+            if part.track is not but:
+                part.acked = self._played(part, now)
+
+    def _remember_early(self, item_id: str, played_ms: int) -> None:
+        self._early[item_id] = max(played_ms, self._early.pop(item_id, 0))
+        if len(self._early) > MAX_EARLY:
+            del self._early[next(iter(self._early))]
+
+    def _playhead(self, track: Track, now: float) -> Playhead:
+        """A client plays one response after the other."""
+        if track.playhead is None:
+            start = now if self._newest_playhead is None else max(now, self._newest_playhead.ends_at)
+            track.playhead = self._newest_playhead = Playhead(track.rate, start)
+        return track.playhead
+
+    def _remove(self, track: Track) -> None:
+        del self._tracks[track.response_id]
+        for part in track.parts:
+            del self._parts[part.item_id]
+
+
+def _as_samples(ms: int, end: int, rate: int) -> int:
+    """``ms`` in samples, at most ``end``: its milliseconds, rounded down on the wire, mean all of it."""
+    return end if ms >= samples_to_ms(end, rate) else ms_to_samples(ms, rate)
