@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterpoint.audio.resample import StreamingResampler
+from counterpoint.audio.resample import _WEIGHT_SCALE, StreamingResampler, _design
 from counterpoint.protocol.audio import PCM_RATES
 
 from .signals import cuts, noise, pcm16, pieces, samples_of, sine
@@ -59,6 +59,14 @@ def test_a_long_append_is_the_same_as_many_short_ones() -> None:
     resampler = StreamingResampler(44_100, 24_000)
     out = b"".join(resampler.process(signal[i : i + 882]) for i in range(0, len(signal), 882))
     assert out + resampler.flush() == converted(signal, 44_100, 24_000)
+
+
+@every_pair
+def test_sums_are_exact_in_every_order(src: int, dst: int) -> None:
+    """Whole weights whose largest sum fits a float64: why chunking and BLAS cannot change a bit."""
+    weights = _design(src, dst).weights * _WEIGHT_SCALE
+    assert (weights == np.rint(weights)).all()
+    assert np.abs(weights).sum(axis=0).max() * 32768 < 2**53
 
 
 @every_pair

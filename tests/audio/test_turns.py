@@ -100,6 +100,12 @@ def test_the_end_is_exact_whatever_the_frame_it_falls_in(silence_ms: int) -> Non
     assert events[-1] == stopped(320 + silence_ms)
 
 
+def test_an_end_is_noticed_in_the_frame_that_completes_it() -> None:
+    segmenter = TurnSegmenter(replace(SERVER_VAD, silence_duration_ms=320))
+    assert segmenter.feed(frames((320, SPEECH), (288, NOTHING))) == [started(0), paused(320)]
+    assert segmenter.feed(frames((32, NOTHING))) == [stopped(320 + 320)]
+
+
 # --- what is speech
 
 
