@@ -70,9 +70,10 @@ def _design(src_rate: int, dst_rate: int) -> _Filter:
 
     centre = delay - 1 + np.arange(outputs) * inputs / outputs
     distance = (np.arange(window)[:, None] - centre) / stretch
-    edge = np.maximum(0.0, 1 - (distance / _HALF_LENGTH) ** 2)
-    taper = np.where(edge > 0, np.i0(_KAISER_BETA * np.sqrt(edge)), 0)
-    shape = np.sinc(2 * _CUTOFF * distance) * taper
+    edge = 1 - (distance / _HALF_LENGTH) ** 2
+    inside = edge > 0
+    shape = np.zeros_like(distance)
+    shape[inside] = np.sinc(2 * _CUTOFF * distance[inside]) * np.i0(_KAISER_BETA * np.sqrt(edge[inside]))
 
     weights = np.rint(shape / shape.sum(axis=0) * _WEIGHT_SCALE)
     # Each output's weights sum to exactly one: a constant stays that constant.
