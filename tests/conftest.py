@@ -22,12 +22,21 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 #: A thread that was told to stop needs a moment for it.
 JOIN_S = 2.0
 
 #: Closing transports and cancelled tasks need some turns of the loop, never a sleep.
 LOOP_TURNS = 20
+
+
+# What is logged by way of structlog is seen by the standard library's handlers, ours among them.
+structlog.configure(
+    processors=[structlog.stdlib.render_to_log_kwargs],
+    wrapper_class=structlog.stdlib.BoundLogger,
+    logger_factory=structlog.stdlib.LoggerFactory(),
+)
 
 
 class UnhandledTracebacks(logging.Handler):

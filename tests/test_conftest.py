@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 
 HEAD = """
 import asyncio, logging, socket, threading, time
-import pytest
+import pytest, structlog
 from hypothesis import given, strategies as st
 """
 
@@ -81,6 +81,9 @@ def test_log():
         1 / 0
     except ZeroDivisionError:
         logging.getLogger("some.library").exception("oh")
+
+def test_structured_log():
+    structlog.get_logger().error("oh", exc_info=ValueError("structured"))
 """
 
 COMPLAINTS = {
@@ -89,7 +92,8 @@ COMPLAINTS = {
     "test_thread": "threads left running: ",
     "test_socket": "sockets left open: ",
     "test_exception": "Task exception was never retrieved",
-    "test_log": "logged and not handled:",
+    "test_log": "ZeroDivisionError: division by zero",
+    "test_structured_log": "ValueError: structured",
 }
 
 

@@ -9,12 +9,18 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from counterpoint.cli.main import main
 from counterpoint.serving.settings import Settings
+
+
+@dataclass
+class Ready:
+    url: str
 
 
 class Server:
@@ -26,11 +32,11 @@ class Server:
         self.frozen = 0
 
     async def serve(
-        self, settings: Settings, *, host: str, port: int, on_ready: Callable[[str], None], **rest: object
+        self, settings: Settings, *, host: str, port: int, model: str, on_ready: Callable[[Ready], None]
     ) -> None:
-        self.asked = {"settings": settings, "host": host, "port": port, **rest}
+        self.asked = {"settings": settings, "host": host, "port": port, "model": model}
         listening = await asyncio.start_server(lambda reader, writer: None, host, port)
-        on_ready(f"ws://{host}:{listening.sockets[0].getsockname()[1]}/v1/realtime")
+        on_ready(Ready(f"ws://{host}:{listening.sockets[0].getsockname()[1]}/v1/realtime"))
         self.thresholds, self.frozen = gc.get_threshold(), gc.get_freeze_count()
         listening.close()
         await listening.wait_closed()
@@ -45,6 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr("counterpoint.serving.app", module, raising=False)
     for name in [name for name in os.environ if name.startswith("COUNTERPOINT__")]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr("counterpoint.cli.logs.log_to_standard_error", lambda: None)
     thresholds = gc.get_threshold()
     yield server
     gc.set_threshold(*thresholds)
@@ -65,7 +72,6 @@ def test_defaults(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         "host": "127.0.0.1",
         "port": 0,
         "model": "cascade",
-        "no_auth": False,
     }
 
 
@@ -119,12 +125,21 @@ def test_off_loopback_it_needs_keys_or_the_word(
     assert server.asked == {}
 
 
-@pytest.mark.parametrize("arguments", [["--no-auth"], ["--set", "access.keys_file=keys.toml"]])
+@pytest.mark.parametrize(
+    ("arguments", "keys_file"),
+    [
+        (["--no-auth"], ""),
+        (["--set", "access.keys_file=keys.toml"], "keys.toml"),
+        (["--set", "access.keys_file=keys.toml", "--no-auth"], ""),
+    ],
+)
 def test_off_loopback_with_keys_or_the_word(
-    server: Server, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+    server: Server, monkeypatch: pytest.MonkeyPatch, arguments: list[str], keys_file: str
 ) -> None:
     assert serve(monkeypatch, "--host", "0.0.0.0", "--port", "0", *arguments) == 0
-    assert server.asked["no_auth"] is (arguments == ["--no-auth"])
+    settings = server.asked["settings"]
+    assert isinstance(settings, Settings)
+    assert settings.access.keys_file == keys_file
 
 
 def test_localhost_is_loopback(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ import typer
 from counterpoint.errors import ConfigurationError, CounterpointError
 
 if TYPE_CHECKING:
+    from counterpoint.serving.app import Server
     from counterpoint.serving.settings import Settings
 
 #: Objects allocated before the youngest are collected: with thousands of connections the default of some
@@ -50,26 +51,30 @@ def serve(
     """Serve a voice model over WebSocket. SIGTERM drains; a second one stops at once."""
     from counterpoint.serving.settings import Settings
 
-    overrides = list(settings or ())
-    overrides += [f"transport.tls_cert={tls_cert}"] if tls_cert else []
-    overrides += [f"transport.tls_key={tls_key}"] if tls_key else []
+    flags = {
+        "transport.tls_cert": tls_cert or None,
+        "transport.tls_key": tls_key or None,
+        "access.keys_file": "" if no_auth else None,
+    }
+    overrides = [*(settings or ()), *(f"{key}={value}" for key, value in flags.items() if value is not None)]
     loaded = Settings.load(config, os.environ, overrides)
     if not (no_auth or loaded.access.keys_file or _is_loopback(host)):
         raise ConfigurationError(
             "access.keys_file", f"needed to listen on {host}; --no-auth lets everyone in without keys"
         )
-    _run(loaded, host, port, model, no_auth)
+    _run(loaded, host, port, model)
 
 
-def _run(settings: Settings, host: str, port: int, model: str, no_auth: bool) -> None:
+def _run(settings: Settings, host: str, port: int, model: str) -> None:
     import uvloop
 
     from counterpoint.serving import app
 
+    from .logs import log_to_standard_error
+
+    log_to_standard_error()
     try:
-        uvloop.run(
-            app.serve(settings, host=host, port=port, model=model, no_auth=no_auth, on_ready=_admitting)
-        )
+        uvloop.run(app.serve(settings, host=host, port=port, model=model, on_ready=_admitting))
     except OSError as error:
         reason = _cannot_listen(error)
         if reason is None:
@@ -84,12 +89,12 @@ def _cannot_listen(error: OSError) -> str | None:
     return os.strerror(error.errno) if error.errno in _CANNOT_LISTEN else None
 
 
-def _admitting(url: str) -> None:
-    """Sessions are admitted at ``url``. What was built until now stays, and need not be looked at again."""
+def _admitting(server: Server) -> None:
+    """Sessions are admitted. What was built until now stays, and need not be looked at again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
-    print(f"ready {url}", flush=True)
+    print(f"ready {server.url}", flush=True)
 
 
 def _is_loopback(host: str) -> bool:
