@@ -30,7 +30,7 @@ class SpeechDetector(Protocol):
         ...
 
     def probabilities(self, chunks: Sequence[tuple[Any, bytes]]) -> list[list[float]]:
-        """For each (state, audio that follows) the speech probabilities of the 32 ms frames that it completed.
+        """For each (state, audio that follows) the speech probabilities of the 32 ms frames it completed.
 
         A frame is 768 samples from the beginning of the state's stream, whatever the pieces were
         (invariant 105). A state appears once per call. No row depends on its neighbours (invariant 109).
