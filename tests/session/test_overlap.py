@@ -1,4 +1,4 @@
-"""The decision about overlapping speech, branch by branch (invariants 101 to 103, wire contract, section 6)."""
+"""The decision about overlapping speech, branch by branch (invariants 101 to 103; wire contract, 6)."""
 
 from __future__ import annotations
 
