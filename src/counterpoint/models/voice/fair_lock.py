@@ -22,6 +22,11 @@ class FairLock:
         #: One locked lock per waiting thread, oldest first; unlocking it hands over ownership.
         self._waiting: deque[Lock] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many threads wait."""
+        return len(self._waiting)
+
     def __enter__(self) -> None:
         with self._guard:
             if not self._held:

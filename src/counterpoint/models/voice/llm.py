@@ -8,7 +8,7 @@ Here because: with a small model the prompt costs more than the answer, so what 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,19 +108,9 @@ class LanguageModel:
         prompt = self._fitting(self._prompt(messages))
         room = min(max_tokens, self._context_tokens - len(prompt))
         chance = np.random.default_rng(seed)
-        text = codecs.getincrementaldecoder("utf-8")("replace")
         with self._slot(session, cancelled) as context:
             self._read(context, prompt, cancelled)
-            for left in reversed(range(room)):
-                token = _choose(context.logits(), temperature, chance)
-                if self._model.ends_generation(token):
-                    break
-                if piece := text.decode(self._model.piece(token)):
-                    yield piece
-                if left:
-                    self._step(context, [token], cancelled)
-        if rest := text.decode(b"", final=True):
-            yield rest
+            yield from whole_characters(self._continue(context, room, temperature, chance, cancelled))
 
     def release(self, session: str) -> None:
         """The session has gone: its slot is the next to be given away. Harmless when it has none."""
@@ -161,6 +151,23 @@ class LanguageModel:
             self._step(context, prompt[start : start + MAX_BATCH], cancelled)
         return len(prompt) - kept
 
+    def _continue(
+        self,
+        context: GgufContext,
+        room: int,
+        temperature: float,
+        chance: np.random.Generator,
+        cancelled: Cancelled,
+    ) -> Iterator[bytes]:
+        """What the model writes after what ``context`` holds, token by token, at most ``room`` of them."""
+        for left in reversed(range(room)):
+            token = _choose(context.logits(), temperature, chance)
+            if self._model.ends_generation(token):
+                return
+            yield self._model.piece(token)
+            if left:
+                self._step(context, [token], cancelled)
+
     def _step(self, context: GgufContext, tokens: list[int], cancelled: Cancelled) -> None:
         with self._turn:
             stop_if(cancelled)
@@ -183,7 +190,7 @@ class LanguageModel:
                 self._changed.notify_all()
 
     def _free_slot(self, session: str) -> _Slot | None:
-        """The session's own slot, else nobody's, else a new one, else the least recently used that is free."""
+        """The session's own slot, else nobody's, else a new one, else the least recently used."""
         own = next((slot for slot in self._slots if slot.session == session), None)
         if own is not None:
             return None if own.busy else own
@@ -194,6 +201,16 @@ class LanguageModel:
             self._slots.append(_Slot(GgufContext(self._model, self._context_tokens), session, busy=False))
             return self._slots[-1]
         return free[0] if free else None
+
+
+def whole_characters(pieces: Iterable[bytes]) -> Iterator[str]:
+    """UTF-8 in ``pieces`` that may end inside a character, as text that never does."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for piece in pieces:
+        if text := decoder.decode(piece):
+            yield text
+    if rest := decoder.decode(b"", final=True):
+        yield rest
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -18,7 +18,10 @@ FIRST_CLAUSE_MOST_WORDS: Final = 9
 _SENTENCE_END: Final = re.compile(r"[.!?…]+[\"”’')\]]*(?=\s)|\n")
 _CLAUSE_END: Final = re.compile(r"[,;:.!?…—]+[\"”’')\]]*(?=\s)|\n")
 _WORD: Final = re.compile(r"\S*\w\S*")
-_ABBREVIATION: Final = re.compile(r"(?:^|[\s(\"“‘'])(?:Mr|Mrs|Ms|Dr|St|Prof|vs|e\.g|i\.e|[A-Z])\.$")
+#: Dots that end no sentence: of a title, an initial, or the number of a list's entry.
+_OTHER_DOT: Final = re.compile(
+    r"(?:^|[\s(\"“‘'])(?:Mr|Mrs|Ms|Dr|St|Prof|vs|e\.g|i\.e|[A-Z])\.$|^\s*\d{1,2}\.$"
+)
 
 
 class SentenceSplitter:
@@ -64,6 +67,6 @@ def _end_of(mark: re.Pattern[str], text: str, least_words: int = 1) -> int | Non
     """Where the first chunk of ``text`` that ends in ``mark`` and has enough words ends."""
     for match in mark.finditer(text):
         chunk = text[: match.end()]
-        if count_words(chunk) >= least_words and not _ABBREVIATION.search(chunk):
+        if count_words(chunk) >= least_words and not _OTHER_DOT.search(chunk):
             return match.end()
     return None

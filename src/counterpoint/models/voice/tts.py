@@ -56,6 +56,8 @@ _MOST_CHARACTERS: Final = 200
 #: Numbers from here on have no name in the pronunciation rules; their digits are read one by one.
 _NAMELESS_NUMBER: Final = re.compile(r"\d{16,}")
 _PRONOUNCED_SIGNS: Final = frozenset("°£€¼½¾–—‘’“”…")
+#: Marks of written emphasis, which the pronunciation rules would read out by name.
+_MARKUP: Final = re.compile(r"[*#_~|`]+")
 #: A space of the model's phoneme alphabet, which it expects at both ends.
 _PAD: Final = 0
 
@@ -109,8 +111,8 @@ class HibariTts:
 
 
 def sayable(text: str) -> str:
-    """``text`` in the characters that the pronunciation rules were made for; others become a space."""
-    plain = "".join(_plain(character) for character in text)
+    """``text`` without markup, in characters that the pronunciation rules know; others become a space."""
+    plain = "".join(_plain(character) for character in _MARKUP.sub(" ", text))
     return _NAMELESS_NUMBER.sub(lambda number: " ".join(number[0]), plain)
 
 
