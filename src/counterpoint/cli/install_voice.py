@@ -21,4 +21,4 @@ def install_voice(
     """Install the embedded voice's models, if they are not there yet."""
     from counterpoint.models.voice.install import install
 
-    print(f"voice models: {install(directory, print)}")
+    install(directory, print)
