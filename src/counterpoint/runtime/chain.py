@@ -32,7 +32,9 @@ class ModelChain:
     ``put`` never blocks. Nothing is submitted before ``start``, and nothing after ``stop``.
     """
 
-    def __init__(self, session_id: str, model: ModelSession, tasks: Tasks, raised: Callable[[Fence, str], None]) -> None:
+    def __init__(
+        self, session_id: str, model: ModelSession, tasks: Tasks, raised: Callable[[Fence, str], None]
+    ) -> None:
         self._input_fence = Fence(session_id, 0)
         self._model = model
         self._tasks = tasks

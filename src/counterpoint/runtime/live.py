@@ -1,8 +1,8 @@
 """One live session and the connections that come and go: everything between a socket and its machine.
 
-Owns: attaching, detaching and replacing connections, what a connection may say, the session's outbox.
-Does not own: which sessions exist (``runtime.manager``), the machine's effects (``runtime.runner``), generations
-and retained output (``delivery``).
+Owns: attaching, detaching and replacing connections, the session's outbox, its end.
+Does not own: which sessions exist (``runtime.manager``), what a connection says (``runtime.intake``), the
+machine's effects (``runtime.runner``), generations and retained output (``delivery``).
 Here because: the session outlives its connections; this is where the two meet, and nowhere else.
 """
 
@@ -16,39 +16,29 @@ import structlog
 
 from counterpoint.delivery.attachment import Attachments, Held, LeasePort, Takeover
 from counterpoint.delivery.credential import ResumeCredential
-from counterpoint.delivery.cursor import Cursor, ReplayPolicy
+from counterpoint.delivery.cursor import Cursor
 from counterpoint.delivery.log import EventLog
+from counterpoint.delivery.pacing import Pacing
 from counterpoint.delivery.writer import Link, Loss, Writer
-from counterpoint.errors import ProtocolError, ResumeRefused
+from counterpoint.errors import ResumeRefused
 from counterpoint.protocol import codec, projection
 from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.codes import CloseCode, ErrorCode
-from counterpoint.protocol.commands import (
-    AckEvents,
-    AppendAudio,
-    Command,
-    CommitAudio,
-    Heartbeat,
-    ResumeSession,
-    UpdateSession,
-)
+from counterpoint.protocol.commands import ResumeSession
 from counterpoint.protocol.events import (
     Event,
-    HeartbeatAcknowledged,
-    InputAcknowledged,
     ReplaySummary,
     SessionCreated,
     SessionGoAway,
     SessionReplaced,
     SessionResumed,
-    error_event,
 )
-from counterpoint.session.effects import Discard, Emit, EndSession, Reply
-from counterpoint.session.inputs import Attached, CloseRequested, CommandReceived, CommandRefused, Detached
+from counterpoint.session.effects import Discard, Emit, EndSession, Reply, Tag
+from counterpoint.session.inputs import Attached, CloseRequested, Detached
 from counterpoint.session.machine import SessionMachine
 
 from .bounds import Bounds
-from .inbox import Inbox, Verdict
+from .intake import Intake
 from .lease import Lease
 from .metrics import Metrics
 from .runner import Runner
@@ -56,10 +46,8 @@ from .tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
-#: While numbered events arrive they are acknowledged at least this often (wire contract, section 2).
-ACK_INTERVAL_S = 1.0
-#: When a client whose input was refused for lack of room should try again.
-BACKPRESSURE_RETRY_MS = 250
+#: What aiohttp and RFC 6455 call a closing handshake without a code.
+_NO_CODE = 1005
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +66,7 @@ class Attachment:
         self.held = held
         self.writer = writer
         self.extended = dialect.extended
+        self.beta = dialect.beta
 
     @property
     def current(self) -> bool:
@@ -90,11 +79,23 @@ class Attachment:
 
     async def room(self) -> None:
         """Return when the connection may be read: replies that it causes would find room."""
-        await self.writer.room()
+        if not self.writer.has_room:
+            await self.writer.room()
 
     def disconnected(self, code: int | None) -> None:
         """The connection ended; ``code`` is the peer's close code, None if there was no closing handshake."""
-        self.live.disconnected(self, code)
+        if self.current:
+            self.live.disconnected(self, code)
+
+    def extend(self) -> None:
+        self.extended = self.writer.extended = True
+
+    def say(self, event: Event, *, counted: bool = True) -> None:
+        """A connection-scoped event, in the connection's dialect; dropped if that has no word for it."""
+        body = codec.encode_body(event, self.live.machine.ids.event())
+        frame = projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self.beta)
+        if frame is not None:
+            self.writer.send(frame, counted=counted)
 
 
 class LiveSession:
@@ -118,22 +119,28 @@ class LiveSession:
         self.log = event_log
         self.lease = lease
         self.credential: ResumeCredential  # issued with the first attachment
-        self.inbox = Inbox()
         self.attachments = Attachments(self._lease_given_back)
         self.tasks = Tasks(self.id)
-        self.runner: Runner  # set by ``bind`` right after: the runner needs this object as its outbox
+        self.runner: Runner  # ``bind``: a runner is made with its session as its outbox
+        #: Set by the manager while it tries to clean up again.
+        self.retrying = False
+        self._intake: Intake
         self._bounds = bounds
         self._metrics = metrics
         self._new_token = new_token
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._current: Attachment | None = None
-        #: Set by the manager while it tries to clean up again.
-        self.retrying = False
-        self._ack_timer: asyncio.TimerHandle | None = None
 
     def bind(self, runner: Runner) -> None:
         self.runner = runner
+        self._intake = Intake(
+            self.machine,
+            self._bounds.limits,
+            runner.post,
+            acknowledge=self.log.acknowledge,
+            prove=lambda: self.credential.prove(),
+        )
 
     @property
     def attached(self) -> bool:
@@ -147,7 +154,7 @@ class LiveSession:
         self.credential = ResumeCredential.issue(token)
         held = self.attachments.attach(self.lease.generation)
         attachment = self._attach(held, link, dialect, self.log.replay(0, self._loop.time()))
-        self._say(attachment, self._created(token, held), counted=False)
+        attachment.say(self._created(token, held), counted=False)
         self._start(attachment)
         return attachment
 
@@ -156,51 +163,52 @@ class LiveSession:
     ) -> Attachment:
         """Attach another connection. Raises ``ResumeRefused``, with nothing changed.
 
-        Without a ``port`` the lease is the session's own and this does not suspend before the swap is done.
+        Without a ``port`` the lease is the session's own, and nothing is awaited.
         """
 
         def validate() -> None:
             self._validate_resume(request, principal)
 
-        if port is None:
-            takeover = self.attachments.resume(validate, lambda lease: self.lease.resume(lease, self._loop.time()))
-        else:
+        if port is not None:
             takeover = await self.attachments.resume_through(port, validate)
+        else:
+            takeover = self.attachments.resume(validate, self._swap_lease)
         return self._activate(request, link, dialect, takeover)
 
+    def _swap_lease(self, expected: int) -> int:
+        return self.lease.resume(expected, self._loop.time())
+
     def _validate_resume(self, request: ResumeSession, principal: str) -> None:
-        if not self.credential.verify(request.resume_token) or principal != self.principal:
+        if principal != self.principal or not self.credential.verify(request.resume_token):
             raise ResumeRefused(ErrorCode.INVALID_RESUME_TOKEN, "unknown session or wrong token")
         if not self.machine.is_open:
             raise ResumeRefused(ErrorCode.SESSION_RESUME_EXPIRED, "the session has ended")
         self.log.replay(request.last_received_server_event_seq, self._loop.time())
 
-    def _activate(self, request: ResumeSession, link: Link, dialect: Dialect, takeover: Takeover) -> Attachment:
+    def _activate(
+        self, request: ResumeSession, link: Link, dialect: Dialect, takeover: Takeover
+    ) -> Attachment:
         now = self._loop.time()
-        self._replace(takeover)
+        self._dismiss_replaced()
         token = self._new_token()
         self.credential.rotate(request.resume_token, token)
-        cursor = self.log.replay(
-            request.last_received_server_event_seq,
-            now,
-            ReplayPolicy(request.replay.value),
-            self.machine.played(now),
-        )
+        after = request.last_received_server_event_seq
+        cursor = self.log.replay(after, now, request.replay, self.machine.played(now))
         attachment = self._attach(takeover.current, link, dialect, cursor)
         if dialect.extended:
-            greeting: Event = self._resumed(token, takeover.current, cursor)
+            attachment.say(self._resumed(token, takeover.current, cursor), counted=False)
         else:
-            greeting = self._created(token, takeover.current)
-        self._say(attachment, greeting, counted=False)
-        self.inbox.reopen()
+            attachment.say(self._created(token, takeover.current), counted=False)
         self._start(attachment)
         return attachment
 
-    def _replace(self, takeover: Takeover) -> None:
+    def _dismiss_replaced(self) -> None:
+        """Tell the connection that was replaced; it never holds up the one that replaces it."""
         old, self._current = self._current, None
-        if old is None or takeover.replaced is None:
+        if old is None:
             return
-        self._say(old, SessionReplaced(session_id=self.id, attachment_generation=old.held.generation), counted=False)
+        generation = old.held.generation
+        old.say(SessionReplaced(session_id=self.id, attachment_generation=generation), counted=False)
         old.writer.close(CloseCode.REPLACED, "replaced")
         self._metrics.connections_ended.labels("replaced").inc()
 
@@ -213,11 +221,21 @@ class LiveSession:
             beta=dialect.beta,
             lost=lambda loss: self._lost(held, loss),
             snapshot=self._snapshot,
+            event_id=self.machine.ids.event,
+            pacing=self._pacing(),
         )
         return Attachment(self, held, writer, dialect)
 
+    def _pacing(self) -> Pacing | None:
+        lead_ms = self._bounds.limits.max_audio_lead_ms
+        return Pacing(lead_ms, self._ahead_ms) if lead_ms else None
+
+    def _ahead_ms(self, tag: Tag) -> float:
+        return self.machine.ahead_of_playback_ms(tag, self._loop.time())
+
     def _start(self, attachment: Attachment) -> None:
         self._current = attachment
+        self._intake.listen_to(attachment)
         self.tasks.spawn("writer", attachment.writer.run())
         self.runner.post(Attached(attachment.extended))
 
@@ -233,25 +251,27 @@ class LiveSession:
             attachment_generation=held.generation,
             resume_token=token,
             replay=ReplaySummary(cursor.first, cursor.last, cursor.gap, cursor.dropped_audio_events),
-            last_client_event_seq=self.inbox.last,
+            last_client_event_seq=self._intake.last_number,
             input_audio_ms=self.machine.input_audio_ms,
         )
 
     def _snapshot(self, as_of: int) -> Sequence[bytes]:
         """What stands in for entries that are gone: a snapshot, or its items one by one for stock clients."""
-        current = self._current
-        extended = current is not None and current.extended
+        extended = self._current is not None and self._current.extended
         events = self.machine.snapshot(as_of) if extended else self.machine.restated_items()
         return [codec.encode_body(event, self.machine.ids.event()) for event in events]
 
-    # ------------------------------------------------------------------ detaching
+    # ------------------------------------------------------------------ what a connection says and does
+
+    def receive(self, attachment: Attachment, frame: str | bytes) -> None:
+        """One frame of the current connection."""
+        self.lease.touch(self._loop.time())
+        self._intake.receive(attachment, frame)
 
     def disconnected(self, attachment: Attachment, code: int | None) -> None:
         """A close by the client with 1000 or without a code ends the session; any other end is a detach."""
-        if not attachment.current:
-            return
-        by_client = code in (CloseCode.NORMAL, 1005)
-        if by_client and self.machine.is_open:
+        by_client = code in (CloseCode.NORMAL, _NO_CODE)
+        if by_client:
             self.close("client_closed")
         self._detach(attachment.held, "client_closed" if by_client else "lost")
 
@@ -263,131 +283,22 @@ class LiveSession:
         if dropped is None:
             return
         self._metrics.connections_ended.labels(cause).inc()
-        current, self._current = self._current, None
-        if current is not None:
-            current.writer.close(CloseCode.TRY_AGAIN if cause == Loss.STALLED.value else CloseCode.GOING_AWAY)
+        self._forget_connection(CloseCode.GOING_AWAY)
         self._lease_given_back(dropped.lease)
-        if self.machine.is_open:
-            self.runner.post(Detached())
-            if not self.lease.resumable:
-                self.close("disconnect_grace_expired")
+        if not self.machine.is_open:
+            return
+        self.runner.post(Detached())
+        if not self.lease.resumable:
+            self.close("disconnect_grace_expired")
+
+    def _forget_connection(self, code: int, reason: str = "", *, flush_log: bool = False) -> None:
+        current, self._current = self._current, None
+        self._intake.listen_to(None)
+        if current is not None:
+            current.writer.close(code, reason, flush_log=flush_log)
 
     def _lease_given_back(self, lease: int) -> None:
         self.lease.detach(lease, self._loop.time())
-
-    # ------------------------------------------------------------------ what a connection says
-
-    def receive(self, attachment: Attachment, frame: str | bytes) -> None:
-        """One frame of the current connection: exactly one effect or one error."""
-        self.lease.touch(self._loop.time())
-        try:
-            command = codec.decode(frame)
-        except ProtocolError as refusal:
-            self._refused(refusal, refusal.client_event_seq)
-            return
-        match command:
-            case Heartbeat():
-                self.credential.prove()
-                self._say(attachment, HeartbeatAcknowledged(session_id=self.id))
-            case AckEvents():
-                self._acknowledge(command)
-            case ResumeSession():
-                self._refuse(command, ErrorCode.INVALID_SESSION_RESUME, "a resume is the first event of a connection")
-            case _:
-                self._numbered(attachment, command, len(frame))
-
-    def _acknowledge(self, command: AckEvents) -> None:
-        try:
-            self.log.acknowledge(command.server_event_seq)
-        except ProtocolError as refusal:
-            self._refuse(command, refusal.code, refusal.message, param=refusal.param)
-        else:
-            self.credential.prove()
-
-    def _refuse(self, command: Command, code: str, message: str, *, param: str | None = None) -> None:
-        """Refuse a command that no session ever sees: about a frame, not about the conversation."""
-        refusal = ProtocolError(code, message, param=param, event_id=command.event_id)
-        self.runner.post(CommandRefused(refusal))
-
-    def _numbered(self, attachment: Attachment, command: Command, cost: int) -> None:
-        """Exactly-once input first, then room, then the machine."""
-        number = command.client_event_seq
-        if number is not None and not self._is_next(command, number):
-            return
-        shortage = self._shortage(command)
-        if shortage is not None:
-            self.runner.post(CommandRefused(shortage, number))
-            return
-        if isinstance(command, UpdateSession) and command.extensions:
-            attachment.extended = attachment.writer.extended = True
-        if number is not None:
-            self.inbox.use()
-            self._schedule_ack()
-        self.runner.post(CommandReceived(command, attachment.extended, cost))
-
-    def _is_next(self, command: Command, number: int) -> bool:
-        match self.inbox.judge(number):
-            case Verdict.ACCEPT:
-                return True
-            case Verdict.GAP:
-                gap = ProtocolError(
-                    ErrorCode.CLIENT_EVENT_GAP,
-                    f"expected client_event_seq {self.inbox.expected}",
-                    param="client_event_seq",
-                    event_id=command.event_id,
-                    expected=self.inbox.expected,
-                )
-                self.runner.post(CommandRefused(gap, number))
-            case Verdict.DUPLICATE:
-                self._schedule_ack()
-            case Verdict.AFTER_GAP:
-                pass
-        return False
-
-    def _refused(self, refusal: ProtocolError, number: int | None) -> None:
-        """A frame that is no command: its number, where it could be read, is used by the error."""
-        if number is not None:
-            if self.inbox.judge(number) is not Verdict.ACCEPT:
-                return
-            self.inbox.use()
-            self._schedule_ack()
-        self.runner.post(CommandRefused(refusal, number))
-
-    def _shortage(self, command: Command) -> ProtocolError | None:
-        """Why there is no room for ``command`` now; bytes and turns are counted before anything is applied."""
-        message = None
-        if isinstance(command, AppendAudio):
-            if self.machine.held_input_bytes + len(command.audio) > self._bounds.limits.max_pending_input_bytes:
-                message = f"limits.max_pending_input_bytes: more than {self._bounds.limits.max_pending_input_bytes} bytes of input wait"
-        elif isinstance(command, CommitAudio) and self.machine.open_turns >= self._bounds.limits.max_pending_turns:
-            message = f"limits.max_pending_turns: {self._bounds.limits.max_pending_turns} turns wait"
-        if message is None:
-            return None
-        return ProtocolError(
-            ErrorCode.INPUT_BACKPRESSURE,
-            message,
-            event_id=command.event_id,
-            retry_after_ms=BACKPRESSURE_RETRY_MS,
-        )
-
-    def _schedule_ack(self) -> None:
-        if self._ack_timer is None:
-            self._ack_timer = self._loop.call_later(ACK_INTERVAL_S, self._send_ack)
-
-    def _send_ack(self) -> None:
-        self._ack_timer = None
-        if self._current is not None and self.inbox.last:
-            acknowledged = InputAcknowledged(
-                client_event_seq=self.inbox.last, input_audio_ms=self.machine.input_audio_ms
-            )
-            self._say(self._current, acknowledged)
-
-    def _say(self, attachment: Attachment, event: Event, *, counted: bool = True) -> None:
-        """A connection-scoped event, in the connection's own dialect; dropped if it has no word for it."""
-        body = codec.encode_body(event, self.machine.ids.event())
-        frame = projection.connection_frame(kind_of(event), body, extended=attachment.extended)
-        if frame is not None:
-            attachment.writer.send(frame, counted=counted)
 
     # ------------------------------------------------------------------ runner's outbox
 
@@ -405,7 +316,7 @@ class LiveSession:
 
     def reply(self, effect: Reply) -> None:
         if self._current is not None:
-            self._say(self._current, effect.event)
+            self._current.say(effect.event)
 
     def discard(self, effect: Discard) -> None:
         self.log.discard(effect.response_id, effect.items)
@@ -416,8 +327,9 @@ class LiveSession:
     # ------------------------------------------------------------------ the end
 
     def go_away(self, reason: str, deadline_ms: int) -> None:
+        """Tell the connection to resume elsewhere before the deadline."""
         if self._current is not None:
-            self._say(self._current, SessionGoAway(reason=reason, deadline_ms=deadline_ms))
+            self._current.say(SessionGoAway(reason=reason, deadline_ms=deadline_ms))
 
     def expire(self, now: float) -> None:
         """End the session if its lease ran out; an answer under way counts as activity."""
@@ -429,18 +341,15 @@ class LiveSession:
 
     def close(self, reason: str) -> None:
         """End the session; ``reason`` is one of ``session.closed`` or ``session.expired``."""
-        if self.lease.finish():
+        if self.machine.is_open:
             self.runner.post(CloseRequested(reason))
 
     def machine_ended(self, effect: EndSession) -> None:
         """The machine said its last word: flush it, close the connection, tell the manager."""
         self.lease.finish()
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-        current, self._current = self._current, None
+        self._intake.stop()
         self.attachments.close()
-        if current is not None:
-            current.writer.close(effect.close_code, effect.reason, flush_log=True)
+        self._forget_connection(effect.close_code, effect.reason, flush_log=True)
         self._metrics.sessions_ended.labels(effect.reason).inc()
         self._ended(self)
 

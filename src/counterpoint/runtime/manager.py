@@ -45,7 +45,7 @@ log = structlog.get_logger(__name__)
 class OpenRequest:
     """What a new session starts with."""
 
-    dialect: Dialect = Dialect()
+    dialect: Dialect = field(default_factory=Dialect)
     principal: str = ""
     duplex: bool = False  #: opened with ``duplex=1``
     config: SessionConfig = field(default_factory=SessionConfig)
@@ -80,6 +80,8 @@ class SessionManager:
         self._budget = TotalBudget(bounds.journal.total_max_bytes)
         self._tasks = Tasks("manager")
         self._draining = False
+        self._emptied: asyncio.Future[None] | None = None
+        self._finishing: dict[asyncio.Task[None], None] = {}
         self.loop_lag = LoopLag(metrics.loop_lag.observe)
         self._tasks.spawn("reaper", self._reap())
 
@@ -159,7 +161,9 @@ class SessionManager:
         )
         return live
 
-    async def resume(self, request: ResumeSession, link: Link, dialect: Dialect, principal: str) -> Attachment:
+    async def resume(
+        self, request: ResumeSession, link: Link, dialect: Dialect, principal: str
+    ) -> Attachment:
         """Attach ``link`` to the session that ``request`` names. Raises ``ResumeRefused``, with nothing changed."""
         try:
             attachment = await self._resume(request, link, dialect, principal)
@@ -169,7 +173,9 @@ class SessionManager:
         self.metrics.resumes.labels("resumed").inc()
         return attachment
 
-    async def _resume(self, request: ResumeSession, link: Link, dialect: Dialect, principal: str) -> Attachment:
+    async def _resume(
+        self, request: ResumeSession, link: Link, dialect: Dialect, principal: str
+    ) -> Attachment:
         if not self._bounds.lease.disconnect_grace_s:
             raise ResumeRefused(ErrorCode.UNSUPPORTED_SESSION_RESUME, "this server does not keep sessions")
         live = self._live.get(request.session_id)
@@ -196,7 +202,11 @@ class SessionManager:
             self.slots.close(live.id)
             self._unclean[live.id] = live
         self._count_slots()
-        self._tasks.spawn(f"finish:{live.id}", live.finish())
+        finishing = self._tasks.spawn(f"finish:{live.id}", live.finish())
+        self._finishing[finishing] = None
+        finishing.add_done_callback(lambda done: self._finishing.pop(done, None))
+        if not self._live and self._emptied is not None and not self._emptied.done():
+            self._emptied.set_result(None)
 
     async def _reap(self) -> None:
         """Expire what nobody holds, and try again what did not clean up."""
@@ -242,9 +252,12 @@ class SessionManager:
             live.close(reason)
 
     async def until_empty(self) -> None:
-        """Return when no session is live any more."""
-        while self._live or len(self._tasks) > 1:
-            await asyncio.sleep(0.01)
+        """Return when no session is live any more and the last words of all were flushed."""
+        while self._live:
+            self._emptied = self._loop.create_future()
+            await self._emptied
+        while self._finishing:
+            await asyncio.wait(list(self._finishing))
 
     async def close(self) -> None:
         """Drop what is left, without a word; the plugin is stopped by whoever started it."""

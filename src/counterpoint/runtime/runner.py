@@ -18,6 +18,7 @@ from typing import Protocol, assert_never
 import structlog
 
 from counterpoint.plugins.contract import Fence, ModelEvent, ModelSession
+from counterpoint.protocol.codes import CloseCode
 from counterpoint.session.effects import (
     AbortResponse,
     CancelModel,
@@ -127,7 +128,11 @@ class Runner:
 
     def room_changed(self) -> None:
         """Entries left the log; a model that waits for room may go on."""
-        if self._room is not None and not self._room.done() and self._outbox.pending_bytes() < self._max_pending:
+        if (
+            self._room is not None
+            and not self._room.done()
+            and self._outbox.pending_bytes() < self._max_pending
+        ):
             self._room.set_result(None)
 
     def _step(self, news: Input) -> None:
@@ -186,7 +191,9 @@ class Runner:
                 self._chain.put(effect)
             case CancelModel():
                 old = effect.old.epoch
-                self._chain.drop_answers(lambda request: request.fence.epoch <= old and not request.out_of_band)
+                self._chain.drop_answers(
+                    lambda request: request.fence.epoch <= old and not request.out_of_band
+                )
                 self.tasks.spawn("cancel", self._model.cancel(effect.old, effect.new))
             case AbortResponse():
                 turn = effect.fence.turn

@@ -87,7 +87,9 @@ def _parse_key(number: int, line: str) -> tuple[bytes, str]:
     except ValueError:
         raw = b""
     if len(raw) != hashlib.sha256().digest_size:
-        raise ConfigurationError("access.keys_file", f"line {number}: a SHA-256 in hex and a name are expected")
+        raise ConfigurationError(
+            "access.keys_file", f"line {number}: a SHA-256 in hex and a name are expected"
+        )
     return raw, name.strip() or digest[:12]
 
 

@@ -58,7 +58,9 @@ class Server:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, host: str, port: int, plugin: ModelPlugin, model: str) -> AsyncIterator[Server]:
+async def running(
+    settings: Settings, *, host: str, port: int, plugin: ModelPlugin, model: str
+) -> AsyncIterator[Server]:
     """A server around ``plugin``, warmed up and listening, until the block ends. Raises ``OSError`` if it cannot listen."""
     runner, site = None, None
     await plugin.start()

@@ -116,7 +116,9 @@ class Routes:
             return self._model
         if any(fnmatch.fnmatchcase(asked, alias) for alias in self._settings.models.aliases):
             return asked
-        raise ProtocolError(ErrorCode.MODEL_NOT_FOUND, f"the model {asked[:80]!r} is not served here", param="model")
+        raise ProtocolError(
+            ErrorCode.MODEL_NOT_FOUND, f"the model {asked[:80]!r} is not served here", param="model"
+        )
 
     # ------------------------------------------------------------------ beside it
 
@@ -155,11 +157,15 @@ def _resume_of(request: web.Request, session_id: str) -> ResumeSession | None:
     token = request.query.get("resume_token") or request.headers.get("X-Resume-Token")
     if not token:
         return None
-    cursor = request.query.get("last_received_server_event_seq") or request.headers.get("X-Last-Event-Seq") or "0"
+    cursor = (
+        request.query.get("last_received_server_event_seq") or request.headers.get("X-Last-Event-Seq") or "0"
+    )
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:
         raise ProtocolError(
             ErrorCode.INVALID_SESSION_RESUME,
             "a whole number is expected",
             param="last_received_server_event_seq",
         )
-    return ResumeSession(session_id=session_id, resume_token=token, last_received_server_event_seq=int(cursor))
+    return ResumeSession(
+        session_id=session_id, resume_token=token, last_received_server_event_seq=int(cursor)
+    )
