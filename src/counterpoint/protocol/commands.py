@@ -15,7 +15,10 @@ from typing import Any
 
 import msgspec
 
-from .audio import AudioFormat
+from counterpoint.errors import ProtocolError
+
+from .audio import AudioFormat, Encoding
+from .codes import ErrorCode
 from .items import Item
 from .response_options import ResponseOptions
 
@@ -74,8 +77,24 @@ class ResumeSession(BaseCommand, frozen=True):
 class AppendAudio(BaseCommand, frozen=True):
     audio: bytes
     format: AudioFormat | None = None  #: of this append alone; None: the session's
+    sample_rate_hz: int | None = None  #: of this append alone, in the encoding that holds for it
     is_speech: bool | None = None  #: the client's own detector; None: unknown
     video_frames: tuple[str, ...] = ()  #: images, as data URIs or Base64
+
+    def format_within(self, session: AudioFormat) -> AudioFormat:
+        """How the bytes are to be read in a session whose input format is ``session``.
+
+        Raises ``ProtocolError`` (``sample_rate_hz``) for a rate that the encoding does not have.
+        """
+        stated = self.format or session
+        if self.sample_rate_hz is None or self.sample_rate_hz == stated.rate:
+            return stated
+        if stated.encoding in (Encoding.ULAW, Encoding.ALAW):
+            message = f"sample_rate_hz: must be {stated.rate} for {stated.encoding.value}"
+            raise ProtocolError(
+                ErrorCode.INVALID_EVENT, message, param="sample_rate_hz", event_id=self.event_id
+            )
+        return AudioFormat(stated.encoding, self.sample_rate_hz)
 
     def __repr__(self) -> str:
         return f"AppendAudio({len(self.audio)} bytes, event_id={self.event_id!r})"

@@ -1,0 +1,161 @@
+"""Between frames and values: decoding a client's frame, encoding an event once.
+
+Owns: JSON, what is refused as not JSON, the bytes of events.
+Does not own: the fields of each command (``decoding``), which connection sees what (``projection``).
+Here because: an event is encoded once, whoever reads it, and its number is spliced in when it is handed
+over (design, "One event's way out").
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pybase64
+
+from counterpoint.errors import ProtocolError
+
+from .codes import ErrorCode
+from .commands import Command
+from .decoding import Header, read_command, read_header
+from .events import Duplex, Event, OutputAudioDelta
+
+#: Objects and arrays nested deeper than this are refused.
+MAX_DEPTH = 64
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder()
+
+_APPEND = "input_audio_buffer.append"
+
+_AUDIO_DELTA = (
+    b'{"type":"response.output_audio.delta","event_id":"%b","response_id":"%b","item_id":"%b",'
+    b'"output_index":%d,"content_index":%d,"delta":"%b"}'
+)
+
+
+# --------------------------------------------------------------------------- decoding
+
+
+def decode(
+    frame: str | bytes,
+    *,
+    extended: bool = True,
+    max_audio_bytes: int | None = None,
+    max_depth: int = MAX_DEPTH,
+) -> Command:
+    """The command in a text frame (``str``). A binary frame (``bytes``) is none.
+
+    ``extended`` is the connection's: the others may name official audio formats only. Raises
+    ``ProtocolError`` and nothing else, with the ``event_id`` and ``client_event_seq`` of the frame where
+    they can be read (wire contract, section 8).
+    """
+    if not isinstance(frame, str):
+        raise ProtocolError(ErrorCode.INVALID_EVENT, "binary frames are not events")
+    values = _parse(frame, max_depth)
+    return read_command(values, extended=extended, max_audio_bytes=max_audio_bytes)
+
+
+def _parse(frame: str, max_depth: int) -> dict[str, Any]:
+    try:
+        values = _DECODER.decode(frame)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise _malformed("not valid JSON", _salvage(frame)) from None
+    if not isinstance(values, dict):
+        raise _malformed("an event is a JSON object", Header())
+    nested = [value for value in values.values() if isinstance(value, dict | list)]
+    if nested and _depth_exceeds(nested, max_depth):
+        raise _malformed(f"nested deeper than {max_depth} levels", read_header(values))
+    if (nested or not _names_keys_once(frame, len(values))) and _repeats_a_key(frame):
+        raise _malformed("a key is given twice", read_header(values))
+    return values
+
+
+def _malformed(message: str, header: Header) -> ProtocolError:
+    return ProtocolError(
+        ErrorCode.INVALID_EVENT,
+        message,
+        event_id=header.event_id,
+        client_event_seq=header.client_event_seq,
+    )
+
+
+def _salvage(frame: str) -> Header:
+    """What a more lenient parser can read of a frame that is not quite JSON (NaN, a lone surrogate)."""
+    try:
+        values = json.loads(frame)
+    except (ValueError, RecursionError):
+        return Header()
+    return read_header(values) if isinstance(values, dict) else Header()
+
+
+def _depth_exceeds(nested: list[Any], limit: int) -> bool:
+    """Whether ``nested`` (values one level down) goes deeper than ``limit``; level by level, not recursive."""
+    for _ in range(limit - 1):
+        nested = [
+            inner
+            for value in nested
+            for inner in (value.values() if isinstance(value, dict) else value)
+            if isinstance(inner, dict | list)
+        ]
+        if not nested:
+            return False
+    return True
+
+
+def _names_keys_once(frame: str, keys: int) -> bool:
+    """Cheap proof for a flat object: every colon of the frame ends a key, and there are as many as keys.
+
+    False proves nothing (a string may hold a colon), and the frame is looked at more closely.
+    """
+    return frame.count(":") == keys == frame.count('":')
+
+
+def _repeats_a_key(frame: str) -> bool:
+    try:
+        json.loads(frame, object_pairs_hook=_distinct)
+    except ValueError:
+        return True
+    return False
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is given twice")
+
+
+# --------------------------------------------------------------------------- encoding
+
+
+def encode_body(event: Event, event_id: str) -> bytes:
+    """The event as everyone who may see it gets it, in official names, without a number.
+
+    ``type`` is always the first key and ``event_id`` the second.
+    """
+    if isinstance(event, OutputAudioDelta):
+        return _AUDIO_DELTA % (
+            event_id.encode(),
+            event.response_id.encode(),
+            event.item_id.encode(),
+            event.output_index,
+            event.content_index,
+            pybase64.b64encode(event.pcm),
+        )
+    encoded = _ENCODER.encode(event)
+    head = encoded.index(b'"', len(b'{"type":"')) + 1
+    return b'%b,"event_id":"%b"%b' % (encoded[:head], event_id.encode(), encoded[head:])
+
+
+def encode_duplex(duplex: Duplex) -> bytes:
+    return _ENCODER.encode(duplex)
+
+
+def join(body: bytes, duplex: bytes | None, seq: int | None) -> bytes:
+    """The frame of an event: its body, with its ``duplex`` object and its number if it has them."""
+    tail = b""
+    if duplex:
+        tail = b',"duplex":' + duplex
+    if seq is not None:
+        tail += b',"server_event_seq":%d' % seq
+    return body if not tail else b"".join((memoryview(body)[:-1], tail, b"}"))
