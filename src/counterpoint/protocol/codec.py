@@ -91,7 +91,7 @@ def _salvage(frame: str) -> Header:
 
 
 def _depth_exceeds(nested: list[Any], limit: int) -> bool:
-    """Whether ``nested`` (values one level down) goes deeper than ``limit``; level by level, not recursive."""
+    """Whether ``nested`` (values one level down) goes below ``limit``; level by level, not recursively."""
     for _ in range(limit - 1):
         nested = [
             inner

@@ -62,9 +62,9 @@ def _rename(kind: EventKind, body: bytes) -> bytes | None:
 
 def _edit(body: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     """For the few events that must be read again to be changed; none of them carries audio deltas."""
-    values = msgkind.json.decode(body)
+    values = msgspec.json.decode(body)
     change(values)
-    return msgkind.json.encode(values)
+    return msgspec.json.encode(values)
 
 
 def _strip_session(values: dict[str, Any]) -> None:
