@@ -56,7 +56,8 @@ class Part:
         """Nothing more will be handed over."""
         if self.track.state is not TrackState.SPEAKING:
             return True
-        return self.alignment.complete and self.sent >= self.alignment.samples
+        generated = self.alignment
+        return generated.complete and self.sent >= generated.samples and self.sent_chars >= generated.chars
 
     def acknowledge(self, samples: int) -> None:
         if self.track.state is not TrackState.STOPPED:
