@@ -53,7 +53,7 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """A session event: goes into the log, is numbered when taken. ``duplex`` is seen by extended connections only."""
+    """A session event: goes into the log, is numbered when taken. Extended connections see ``duplex``."""
 
     event: Event
     event_id: str
@@ -72,8 +72,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Remove from the log what is pending of a response: its deltas and terminals, and everything of ``items``
-    (those not yet announced). Its retained audio is passed over by replays from now on."""
+    """Remove from the log what is pending of a response: its deltas and terminals, and everything of
+    ``items`` (those not yet announced). Its retained audio is passed over by replays from now on."""
 
     response_id: str
     items: frozenset[str]
@@ -136,7 +136,7 @@ class TruncateModel:
 
 @dataclass(frozen=True, slots=True)
 class CancelModel:
-    """Overtakes everything queued for the model; what is queued of ``old`` and older epochs is not submitted."""
+    """Overtakes everything queued for the model; what is queued of ``old`` and older is not submitted."""
 
     old: Fence
     new: Fence

@@ -16,7 +16,7 @@ from counterpoint.protocol.commands import Command
 
 @dataclass(frozen=True, slots=True)
 class CommandReceived:
-    """A decoded client event, from the attachment that is current. ``cost`` is its size on the wire in bytes."""
+    """A decoded client event, from the current attachment. ``cost`` is its size on the wire in bytes."""
 
     command: Command
     extended: bool
@@ -33,7 +33,7 @@ class CommandRefused:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """Speech probabilities of the complete 32 ms frames that chunk ``chunk`` (see ``effects.Detect``) finished."""
+    """Speech probabilities of the 32 ms frames that chunk ``chunk`` (see ``effects.Detect``) completed."""
 
     chunk: int
     probabilities: tuple[float, ...]
@@ -82,7 +82,7 @@ class ResponseDrained:
 
 @dataclass(frozen=True, slots=True)
 class ModelHeld:
-    """The model side is held back because output waits (True), or goes on (False). Its time limits stop meanwhile."""
+    """The model side is held back because output waits, or goes on. Its time limits stop meanwhile."""
 
     held: bool
 
@@ -101,7 +101,7 @@ class Detached:
 
 @dataclass(frozen=True, slots=True)
 class CloseRequested:
-    """The manager ends the session. ``reason`` is one of ``session.closed`` or ``session.expired`` (wire, section 2)."""
+    """The manager ends the session, with a reason of ``session.closed`` or ``.expired`` (wire, section 2)."""
 
     reason: str
 

@@ -45,6 +45,8 @@ class RunState:
     epoch: int = 0
     #: The model's turn, from 1; written by ``responses``: a turn that is cancelled is not over.
     turn_id: int = 1
+    #: Audio was generated; written by ``output``: the voice stays from then on.
+    spoke: bool = False
     lifecycle: Lifecycle = Lifecycle.OPEN
     #: Why the session ends (wire contract, section 2); set with ``CLOSING``.
     reason: str | None = None

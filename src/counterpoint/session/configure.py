@@ -1,0 +1,72 @@
+"""How the configuration of a running session changes.
+
+Owns: ``session.update``: the candidate, the checks that need the session's state, the swap.
+Does not own: merging and form (``protocol.config``), what the model accepts (``validate``).
+Here because: an update is acknowledged with what is really in force, or refused as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from counterpoint.errors import ProtocolError
+from counterpoint.protocol.codes import ErrorCode
+from counterpoint.protocol.commands import UpdateSession
+from counterpoint.protocol.config import SessionConfig, merge
+from counterpoint.protocol.events import SessionUpdated
+
+from .effects import UpdateModel
+from .input import InputLine
+from .out import Out
+from .plan import Validate
+from .playback import PlaybackLedger
+from .state import RunState
+
+
+class Configuring:
+    def __init__(
+        self,
+        state: RunState,
+        out: Out,
+        ledger: PlaybackLedger,
+        input: InputLine,
+        validate: Validate,
+        describe: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._state = state
+        self._out = out
+        self._ledger = ledger
+        self._input = input
+        self._validate = validate
+        self._describe = describe
+
+    def update(self, command: UpdateSession, *, extended: bool) -> None:
+        """Raises ``ProtocolError`` with nothing changed."""
+        current = self._state.config
+        candidate = merge(current, command.patch, extended=extended or command.extensions)
+        self._check(current, candidate)
+        self._apply(current, self._validate(candidate, current))
+        self._out.emit(SessionUpdated(session=self._describe()))
+
+    def _check(self, current: SessionConfig, candidate: SessionConfig) -> None:
+        if candidate.model != current.model:
+            raise _refuse("session.model", "a session keeps its model")
+        if candidate.type is not current.type:
+            raise _refuse("session.type", "a session keeps its type")
+        if self._state.spoke and candidate.audio.output.voice != current.audio.output.voice:
+            raise _refuse("session.audio.output.voice", "the voice cannot change after audio was generated")
+
+    def _apply(self, current: SessionConfig, config: SessionConfig) -> None:
+        if config == current:
+            return
+        self._state.config = config
+        self._out.do(UpdateModel(config))
+        if config.playback_commit_policy is not current.playback_commit_policy:
+            self._ledger.set_policy(config.playback_commit_policy, self._state.now)
+        if config.audio.input.turn_detection != current.audio.input.turn_detection:
+            self._input.reconfigure()
+
+
+def _refuse(param: str, message: str) -> ProtocolError:
+    return ProtocolError(ErrorCode.INVALID_EVENT, f"{param}: {message}", param=param)

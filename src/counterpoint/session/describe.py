@@ -1,0 +1,121 @@
+"""A session as it is shown: the ``session`` object and the snapshot.
+
+Owns: what is not configuration in ``session``: state, epoch, turn, capabilities, playback.
+Does not own: the configuration's form (``protocol.config``), what a stock connection sees (``projection``).
+Here because: ``session.created``, ``.updated`` and ``.resumed`` must show the same thing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from counterpoint.limits import Limits
+from counterpoint.plugins.contract import Capabilities, Interaction
+from counterpoint.protocol.audio import Encoding
+from counterpoint.protocol.config import render
+from counterpoint.protocol.events import (
+    ConversationSnapshot,
+    ItemAdded,
+    ItemDone,
+    PlaybackPositions,
+    SessionSnapshot,
+)
+from counterpoint.protocol.items import Item
+
+from .conversation import Conversation
+from .input import InputLine
+from .playback import PlaybackLedger
+from .responses import Responses
+from .state import RunState
+
+_FORMATS = [encoding.value for encoding in Encoding]
+
+
+class Description:
+    def __init__(
+        self,
+        state: RunState,
+        limits: Limits,
+        conversation: Conversation,
+        ledger: PlaybackLedger,
+        responses: Responses,
+        input: InputLine,
+        *,
+        resumable: bool,
+    ) -> None:
+        self._state = state
+        self._conversation = conversation
+        self._ledger = ledger
+        self._responses = responses
+        self._input = input
+        self._capabilities = _capabilities(state.capabilities, limits, resumable)
+
+    def session(self) -> dict[str, Any]:
+        """The ``session`` object in full; the projection strips it for stock connections."""
+        state, active = self._state, self._responses.active
+        live = {
+            "id": state.session_id,
+            "object": "realtime.session",
+            "expires_at": None,
+            "state": state.lifecycle.value,
+            "turn_state": self._turn_state(),
+            "epoch": state.epoch,
+            "turn_id": state.turn_id,
+            "active_response_id": active.id if active else None,
+            "capabilities": self._capabilities,
+            "playback": msgspec.to_builtins(self._playback()),
+        }
+        return render(state.config, extended=True, live=live)
+
+    def snapshot(self, as_of: int) -> SessionSnapshot:
+        """The state after the last number that was dropped."""
+        active = self._responses.active
+        return SessionSnapshot(
+            as_of_server_event_seq=as_of,
+            conversation=ConversationSnapshot(self._conversation.snapshot()),
+            active_response=active.render() if active else None,
+            playback=self._playback(),
+        )
+
+    def restated_items(self) -> tuple[ItemAdded | ItemDone, ...]:
+        """What a stock connection gets in the snapshot's place (wire contract, section 3)."""
+        events: list[ItemAdded | ItemDone] = []
+        previous: str | None = None
+        for item in self._conversation.snapshot():
+            events += _restated(item, previous)
+            previous = item.id
+        return tuple(events)
+
+    def _playback(self) -> PlaybackPositions:
+        return self._ledger.positions(self._responses.newest_id, self._state.now)
+
+    def _turn_state(self) -> str:
+        """idle, user_speaking, responding, or overlapping: both at once."""
+        speaks, answers = self._input.utterance is not None, self._responses.active is not None
+        if answers:
+            return "overlapping" if speaks else "responding"
+        return "user_speaking" if speaks else "idle"
+
+
+def _restated(item: Item, previous: str | None) -> tuple[ItemAdded | ItemDone, ...]:
+    return (ItemAdded(previous_item_id=previous, item=item), ItemDone(previous_item_id=previous, item=item))
+
+
+def _capabilities(model: Capabilities, limits: Limits, resumable: bool) -> dict[str, Any]:
+    unit_ms = model.step_samples * 1000 / model.input_rate
+    sessions = [most for most in (limits.max_sessions, model.max_sessions) if most]
+    return {
+        "interaction": model.interaction.value,
+        "unit_ms": unit_ms if model.interaction.native else None,
+        "supports_barge_in": model.barge_in,
+        "supports_session_resume": resumable,
+        "supports_audio_truncate": model.truncate or model.interaction is Interaction.TURN,
+        "supports_text_input": model.text_input,
+        "supports_video_input": model.images,
+        "supports_tools": model.tools,
+        "input_audio_formats": _FORMATS if model.audio_input else [],
+        "output_audio_formats": _FORMATS if model.audio_output else [],
+        "max_sessions": min(sessions, default=None),
+    }

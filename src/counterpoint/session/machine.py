@@ -1,0 +1,438 @@
+"""One session as a state machine: what it is told comes in, what it asks for goes out.
+
+Owns: the parts and their wiring, which part an input or a command goes to, the frame of a step.
+Does not own: any rule of a part. Nothing here awaits, reads a clock or draws a random number.
+Here because: one writer per session. All that happens to a session happens in ``receive``, one input at a
+time; ``accepted`` alone may come between two of them, and only moves what was handed over.
+
+A step: responses that were handed over meanwhile get their ``response.done`` and the next answer in line
+starts; then the input has its effect; then the same again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from counterpoint.errors import ProtocolError
+from counterpoint.limits import Limits
+from counterpoint.plugins.contract import (
+    AudioDelta,
+    Capabilities,
+    Failure,
+    ItemEnd,
+    Listen,
+    Scope,
+    SpeechBoundary,
+    StageMetrics,
+    StepDone,
+    TextDelta,
+    ToolCall,
+    TurnEnd,
+    UserTranscript,
+    UserTranscriptFailed,
+)
+from counterpoint.protocol.codes import ErrorCode, FailureCode
+from counterpoint.protocol.commands import (
+    AckEvents,
+    AckPlayback,
+    AppendAudio,
+    AppendText,
+    BargeIn,
+    CancelInput,
+    CancelResponse,
+    ClearAudio,
+    ClearOutput,
+    CloseSession,
+    Command,
+    CommitAudio,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    Heartbeat,
+    ResumeSession,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from counterpoint.protocol.config import SessionConfig
+from counterpoint.protocol.events import ItemAdded, ItemDone, SessionSnapshot
+from counterpoint.protocol.ids import IdSource
+
+from .close import Closing
+from .configure import Configuring
+from .conversation import Conversation
+from .describe import Description
+from .effects import Effect, Tag
+from .input import InputLine
+from .inputs import (
+    Attached,
+    CleanedUp,
+    CloseRequested,
+    CommandReceived,
+    CommandRefused,
+    DeadlineReached,
+    Detached,
+    Detected,
+    Input,
+    ModelHeld,
+    ModelOpened,
+    ModelOpenFailed,
+    ModelRaised,
+    ResponseDrained,
+    StageOutput,
+    TurnChecked,
+)
+from .items import Items
+from .lifespan import Lifespan
+from .out import Out
+from .plan import Planner, Validate
+from .playback import PlaybackLedger
+from .playing import Playing
+from .responses import Responses
+from .state import Lifecycle, ModelSide, RunState
+from .tools import ToolLedger
+from .transcripts import Transcripts
+from .turns import Turns
+from .waiting import Waiting, WaitingCommands, loses_input
+
+
+class SessionMachine:
+    """``validate`` is the plugin's; ``turn_model``: somebody answers ``CheckTurn``; ``resumable``: a lost
+    connection does not end the session; ``duplex``: it was opened with ``duplex=1``."""
+
+    def __init__(
+        self,
+        session_id: str,
+        config: SessionConfig,
+        capabilities: Capabilities,
+        limits: Limits,
+        ids: IdSource,
+        *,
+        validate: Validate,
+        now: float,
+        duplex: bool = False,
+        turn_model: bool = False,
+        resumable: bool = True,
+    ) -> None:
+        self.ids = ids
+        state = self._state = RunState(session_id, capabilities, duplex, config, now)
+        out = self._out = Out(state, ids)
+        conversation = Conversation(limits.max_history_audio_bytes)
+        tools = ToolLedger()
+        ledger = self._ledger = PlaybackLedger(
+            capabilities.output_rate, capabilities.text_alignment, config.playback_commit_policy
+        )
+        self._responses = Responses(state, out, ids, limits, conversation, ledger, tools)
+        self._planner = Planner(state, ids, conversation, ledger, tools, validate)
+        self._playing = Playing(state, out, conversation, ledger, self._responses)
+        self._transcripts = Transcripts(state, out, conversation)
+        self._turns = Turns(
+            state,
+            out,
+            ids,
+            limits,
+            conversation,
+            self._planner,
+            self._responses,
+            self._playing,
+            self._transcripts,
+        )
+        self._input = InputLine(state, out, ids, limits, self._turns, turn_model=turn_model)
+        self._items = Items(state, out, ids, conversation, ledger, tools, self._responses, self._turns)
+        self._description = Description(
+            state, limits, conversation, ledger, self._responses, self._input, resumable=resumable
+        )
+        self._configuring = Configuring(state, out, ledger, self._input, validate, self._description.session)
+        self._closing = Closing(state, out, self._responses, self._turns)
+        self._lifespan = Lifespan(state, out, limits, self._closing)
+        self._line = WaitingCommands()
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def session_id(self) -> str:
+        return self._state.session_id
+
+    @property
+    def state(self) -> RunState:
+        """To read; only the parts of the machine write it."""
+        return self._state
+
+    @property
+    def config(self) -> SessionConfig:
+        return self._state.config
+
+    @property
+    def epoch(self) -> int:
+        return self._state.epoch
+
+    @property
+    def is_open(self) -> bool:
+        return self._state.lifecycle is Lifecycle.OPEN
+
+    @property
+    def busy(self) -> bool:
+        """An answer is being given: that is activity, whoever is silent."""
+        return self._responses.active is not None
+
+    @property
+    def held_input_bytes(self) -> int:
+        """Input that was accepted and is neither part of an item nor known to be no speech."""
+        return self._input.held_bytes + self._line.held_bytes
+
+    @property
+    def open_turns(self) -> int:
+        """Committed turns whose answer has not started."""
+        return self._turns.waiting
+
+    @property
+    def input_audio_ms(self) -> int:
+        """The session's input clock."""
+        return self._input.clock_ms
+
+    def describe(self) -> dict[str, Any]:
+        """The wire's ``session`` object, in full."""
+        return self._description.session()
+
+    def snapshot(self, as_of: int) -> tuple[SessionSnapshot]:
+        """What takes the place of entries that are gone, on an extended connection."""
+        return (self._description.snapshot(as_of),)
+
+    def restated_items(self) -> tuple[ItemAdded | ItemDone, ...]:
+        """The same on a stock connection."""
+        return self._description.restated_items()
+
+    # ------------------------------------------------------------------ time
+
+    def next_deadline(self) -> float | None:
+        """When ``DeadlineReached`` is due, if nothing else comes before."""
+        if not self.is_open:
+            return None
+        deadlines = (self._input.deadline(), self._responses.deadline(), self._lifespan.deadline())
+        return min((at for at in deadlines if at is not None), default=None)
+
+    def _expire(self) -> None:
+        self._input.expire()
+        self._responses.expire()
+        self._lifespan.expire()
+
+    # ------------------------------------------------------------------ steps
+
+    def accepted(self, tag: Tag, now: float) -> str | None:
+        """An entry was handed to a transport, or evicted. Returns a response that now only waits for its
+        ``response.done``: post ``ResponseDrained`` for it."""
+        self._state.now = now
+        return self._responses.accepted(tag)
+
+    def receive(self, news: Input, now: float) -> list[Effect]:
+        """One step; its effects are to be carried out in order, with nothing in between."""
+        self._state.now = now
+        self._go_on()
+        if self.is_open:
+            self._take(news)
+        else:
+            self._take_late(news)
+        self._go_on()
+        return self._out.take()
+
+    def _go_on(self) -> None:
+        self._responses.settle()
+        if self.is_open:
+            self._turns.advance()
+
+    def _take(self, news: Input) -> None:
+        match news:
+            case CommandReceived() | CommandRefused():
+                self._arrive(news)
+            case Detected():
+                self._input.detected(news)
+                self._catch_up()
+            case TurnChecked():
+                self._input.turn_checked(news)
+            case StageOutput():
+                self._model_said(news)
+            case ModelOpened():
+                self._model_goes_on()
+            case ModelHeld(held):
+                self._hold_model(held)
+            case ModelOpenFailed(message):
+                self._closing.fail(message, ErrorCode.SESSION_OPEN_FAILED)
+            case ModelRaised():
+                self._model_raised(news)
+            case ResponseDrained():
+                pass  # the step itself writes ``response.done``
+            case Attached():
+                self._state.attached = True
+                self._input.resume_clock()
+            case Detached():
+                self._state.attached = False
+            case CloseRequested(reason):
+                self._close(reason)
+            case CleanedUp():
+                pass  # cleanup is only asked for by a session that closes
+            case DeadlineReached():
+                self._expire()
+            case _:
+                assert_never(news)
+
+    def _take_late(self, news: Input) -> None:
+        """The session is closing or over: commands are answered, the rest has no effect."""
+        match news:
+            case CommandReceived(command):
+                self._out.refuse(_closed(), command)
+            case CommandRefused(error, client_event_seq):
+                self._out.error(error, client_event_seq)
+            case CleanedUp():
+                self._closing.cleaned_up()
+            case _:
+                pass
+
+    # ------------------------------------------------------------------ commands
+
+    def _arrive(self, news: Waiting) -> None:
+        """Now, or behind the audio that is with the detector."""
+        early = isinstance(news, CommandReceived) and self._cancels_early(news.command)
+        if early or self._line.must_wait(news, audio_pending=self._input.waiting):
+            self._line.put(news)
+        else:
+            self._run(news)
+
+    def _cancels_early(self, command: Command) -> bool:
+        """A cancel acts at once. What it was meant for may still wait in line: then it acts in its place."""
+        if isinstance(command, CancelInput):
+            self._cancel_active()
+        meant_for_active = isinstance(command, CancelResponse) and command.response_id is None
+        return meant_for_active and self._responses.active is None and bool(self._line)
+
+    def _catch_up(self) -> None:
+        while (news := self._line.take(audio_pending=self._input.waiting)) is not None:
+            self._run(news)
+
+    def _run(self, news: Waiting) -> None:
+        if isinstance(news, CommandRefused):
+            self._out.error(news.error, news.client_event_seq)
+            if loses_input(news):
+                self._input.lose()
+            return
+        try:
+            self._apply(news.command, news.extended)
+        except ProtocolError as refusal:
+            self._out.refuse(refusal, news.command)
+
+    def _apply(self, command: Command, extended: bool) -> None:
+        """Raises ``ProtocolError`` with nothing changed."""
+        match command:
+            case AppendAudio():
+                self._input.append(command)
+            case AppendText():
+                self._input.append_text(command)
+            case CommitAudio():
+                self._input.commit(command)
+            case ClearAudio():
+                self._input.clear()
+            case CancelInput():
+                self._cancel_active()
+                self._input.clear()
+            case BargeIn():
+                self._turns.barge_in()
+            case CreateItem():
+                self._items.create(command)
+            case RetrieveItem():
+                self._items.retrieve(command)
+            case DeleteItem():
+                self._items.delete(command)
+            case TruncateItem():
+                self._playing.truncate(command)
+            case CreateResponse():
+                self._create_response(command)
+            case CancelResponse():
+                self._cancel_response(command)
+            case ClearOutput():
+                self._playing.clear(command)
+            case AckPlayback():
+                self._playing.acknowledge(command)
+            case UpdateSession():
+                self._configuring.update(command, extended=extended)
+            case CloseSession():
+                self._close("client_closed")
+            case Heartbeat() | AckEvents() | ResumeSession():
+                raise AssertionError("these concern the connection, and are answered before the session")
+            case _:
+                assert_never(command)
+
+    def _create_response(self, command: CreateResponse) -> None:
+        plan = self._planner.asked(command.options)
+        if self._responses.active is not None and not plan.out_of_band:
+            code = ErrorCode.CONVERSATION_ALREADY_HAS_ACTIVE_RESPONSE
+            raise ProtocolError(code, "the conversation has an active response")
+        self._responses.start(plan)
+
+    def _cancel_response(self, command: CancelResponse) -> None:
+        active = self._responses.active
+        if active is not None and command.response_id in (None, active.id):
+            self._responses.interrupt("client_cancelled")
+            return
+        running = None if command.response_id is None else self._responses.find(command.response_id)
+        if running is None:
+            message = "Cancellation failed: no such response is active"
+            raise ProtocolError(ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE, message, param="response_id")
+        self._responses.cancel_out_of_band(running)
+
+    def _cancel_active(self) -> None:
+        if self._responses.active is not None:
+            self._responses.interrupt("client_cancelled")
+
+    # ------------------------------------------------------------------ the model
+
+    def _model_said(self, output: StageOutput) -> None:
+        event = output.event
+        match event:
+            case UserTranscript() | UserTranscriptFailed():
+                self._transcripts.take(event)
+            case Failure(scope=Scope.SESSION):
+                self._closing.fail("the model side was lost")
+            case AudioDelta() | TextDelta() | ItemEnd() | ToolCall() | TurnEnd() | Listen() | Failure():
+                response = self._responses.fresh(output.fence)
+                if response is not None:
+                    self._responses.take(response, event)
+            case SpeechBoundary() | StepDone() | StageMetrics():
+                pass  # of stepped models, and for metrics
+            case _:
+                assert_never(event)
+
+    def _model_raised(self, raised: ModelRaised) -> None:
+        """Work on one answer fails that answer; without input or configuration the session cannot go on."""
+        match raised.operation:
+            case "respond":
+                response = self._responses.fresh(raised.fence)
+                if response is not None:
+                    self._responses.fail(response, FailureCode.MODEL_FAILED)
+            case "push" | "update":
+                self._closing.fail("the model failed")
+            case _:
+                pass  # prepare is a guess; cancel, abort, forget and truncate are fenced by now
+
+    def _model_goes_on(self) -> None:
+        self._state.model = ModelSide.OPEN
+        self._responses.resume_clocks()
+
+    def _hold_model(self, held: bool) -> None:
+        if held and self._state.model is ModelSide.OPEN:
+            self._state.model = ModelSide.HELD
+            self._responses.pause_clocks()
+        elif not held and self._state.model is ModelSide.HELD:
+            self._model_goes_on()
+
+    # ------------------------------------------------------------------ the end
+
+    def _close(self, reason: str) -> None:
+        self._closing.close(reason)
+        for news in self._line.clear():
+            if isinstance(news, CommandReceived):
+                self._out.refuse(_closed(), news.command)
+            else:
+                self._out.error(news.error, news.client_event_seq)
+
+
+def _closed() -> ProtocolError:
+    return ProtocolError(ErrorCode.SESSION_CLOSED, "the session is closing")
