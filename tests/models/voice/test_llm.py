@@ -184,8 +184,8 @@ def test_a_call_waits_for_a_slot_and_stops_waiting_when_cancelled(small: Languag
 
 @pytest.mark.voice
 def test_a_released_slot_is_the_next_to_be_given_away(small: LanguageModel) -> None:
-    for name in ("old", "new"):
-        small.prefill(name, asked(QUESTIONS[0]))
+    for name, question in zip(("old", "new"), QUESTIONS, strict=False):
+        small.prefill(name, asked(question))
     small.release("new")
     small.release("nobody")
     small.prefill("third", [Message("user", "Hi.")])

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from counterpoint.models.voice.engines import VoiceEngines
+from counterpoint.models.voice.files import find_files
+from counterpoint.models.voice.runtime import load_onnx
 from counterpoint.models.voice.vad import FRAME_SAMPLES, SileroVad, VadState
 
 from .speech import RECORDINGS, Audio, noise, recording, silence
@@ -34,6 +36,20 @@ def test_speech_is_heard_and_the_silence_around_it_is_not(vad: SileroVad, name: 
     assert max(p[-edge + 10 :]) < THRESHOLD
     during = p[edge : edge + len(speech) // FRAME_SAMPLES]
     assert sum(one > THRESHOLD for one in during) > len(during) / 2
+
+
+def test_the_model_gets_the_end_of_the_frame_before(vad: SileroVad) -> None:
+    """64 samples of context in front of each frame, and its own state: the model's contract, written out."""
+    audio = recording("go_forward")
+    audio = audio[: len(audio) // FRAME_SAMPLES * FRAME_SAMPLES]
+    model, rate = load_onnx(find_files().vad), np.array(16_000, np.int64)
+    recurrent, expected = np.zeros((2, 1, 128), np.float32), []
+    lead = np.concatenate([np.zeros(64, np.float32), audio])
+    for start in range(0, len(audio), FRAME_SAMPLES):
+        window = lead[None, start : start + 64 + FRAME_SAMPLES]
+        speech, recurrent = model.run(None, {"input": window, "state": recurrent, "sr": rate})
+        expected.append(float(speech[0, 0]))
+    assert alone(vad, audio) == expected
 
 
 def test_frames_do_not_depend_on_how_the_samples_arrive() -> None:
