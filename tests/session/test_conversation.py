@@ -131,13 +131,15 @@ def test_a_place_that_was_not_used_is_gone() -> None:
     assert list(conversation) == ["u1", "u2"]
 
 
-def test_the_last_item_is_known_despite_kept_places() -> None:
+def test_a_place_is_kept_once() -> None:
+    """A response that waits keeps its place from the moment it was asked for."""
     conversation = Conversation(ROOM)
+    conversation.reserve("resp")
     conversation.add(user("u1"))
-    conversation.reserve("r1")
-    assert conversation.is_last("u1")
-    conversation.open_message("r1", "a1", None)
-    assert (conversation.is_last("u1"), conversation.is_last("a1")) == (False, True)
+    conversation.reserve("resp")
+    conversation.open_message("resp", "a1", None)
+    conversation.release("resp")
+    assert list(conversation) == ["a1", "u1"]
 
 
 def test_an_item_can_be_deleted_while_it_is_spoken() -> None:
@@ -468,9 +470,6 @@ class OneConsistentList(RuleBasedStateMachine):
     @invariant()
     def client_and_server_agree(self) -> None:
         assert list(self.conversation) == self.client
-        assert [self.conversation.is_last(item_id) for item_id in self.client[-1:]] == [True] * len(
-            self.client[-1:]
-        )
 
 
 TestConsistency = OneConsistentList.TestCase

@@ -48,6 +48,10 @@ def speak_item(
     ledger.sent(item_id, ms * MS, chars, now)
 
 
+def cut(item_id: str, ms: int, chars: int) -> Cut:
+    return Cut(item_id, ms * MS, ms, chars, model_samples=ms * MS)
+
+
 def positions(
     ledger: PlaybackLedger, response_id: str = "resp", now: float = 0.0
 ) -> tuple[int, int, int, int]:
@@ -358,7 +362,7 @@ def test_an_interruption_freezes_a_ceiling_that_no_late_acknowledgement_raises()
     ledger = ledger_of()
     speak(ledger, ms=8000, chars=800)
     ledger.acknowledge_item("item", 1000, 0.0)
-    assert ledger.interrupt("resp", 0.0) == (Cut("item", 1000 * MS, 1000, 100),)
+    assert ledger.interrupt("resp", 0.0) == (cut("item", 1000, 100),)
     assert acknowledged(ledger.acknowledge_item("item", 3000, 0.0)) == (8000, 8000, 1000, 1000)
     assert acknowledged(ledger.acknowledge_response("resp", 3000, 0.0)) == (8000, 8000, 1000, 1000)
     assert ledger.heard("item", 99.0) == 100
@@ -368,7 +372,7 @@ def test_an_interruption_freezes_a_ceiling_that_no_late_acknowledgement_raises()
 def test_an_interruption_freezes_the_guess() -> None:
     ledger = ledger_of(AUTO)
     speak(ledger, ms=8000, chars=800)
-    assert ledger.interrupt("resp", 2.5) == (Cut("item", 2500 * MS, 2500, 250),)
+    assert ledger.interrupt("resp", 2.5) == (cut("item", 2500, 250),)
     assert ledger.positions("resp", 99.0).played_ms == 2500
 
 
@@ -394,7 +398,7 @@ def test_of_a_response_each_item_that_was_not_heard_whole_is_cut() -> None:
     for item_id in ("first", "second", "third"):
         speak_item(ledger, item_id, "resp", 500, 50)
     ledger.acknowledge_response("resp", 700, 0.0)
-    assert ledger.interrupt("resp", 0.0) == (Cut("second", 200 * MS, 200, 20), Cut("third", 0, 0, 0))
+    assert ledger.interrupt("resp", 0.0) == (cut("second", 200, 20), cut("third", 0, 0))
 
 
 def test_an_item_that_was_still_generated_is_cut_even_if_all_that_was_handed_over_was_heard() -> None:
@@ -405,7 +409,7 @@ def test_an_item_that_was_still_generated_is_cut_even_if_all_that_was_handed_ove
     ledger.append("item", 500 * MS, 0)
     ledger.sent("item", 500 * MS, 100, 0.0)
     ledger.acknowledge_item("item", 500, 0.0)
-    assert ledger.interrupt("resp", 0.0) == (Cut("item", 500 * MS, 500, 50),)
+    assert ledger.interrupt("resp", 0.0) == (cut("item", 500, 50),)
 
 
 def test_text_of_a_failed_response_that_was_never_spoken_was_not_heard() -> None:
@@ -418,7 +422,7 @@ def test_text_of_a_failed_response_that_was_never_spoken_was_not_heard() -> None
     ledger.done("resp")
     ledger.acknowledge_item("item", 500, 0.0)
     assert (ledger.heard("item", 0.0), ledger.is_playing(0.0)) == (50, False)
-    assert ledger.interrupt("resp", 0.0) == (Cut("item", 500 * MS, 500, 50),)
+    assert ledger.interrupt("resp", 0.0) == (cut("item", 500, 50),)
 
 
 # --------------------------------------------------------------------------- truncation
@@ -433,8 +437,7 @@ def test_truncation_cuts_by_marks_and_no_acknowledgement_brings_text_back() -> N
     ledger.complete("item")
     ledger.sent("item", 4000 * MS, 160, 0.0)
     ledger.done("resp")
-    cut = ledger.truncate(Spoken("item", 4000 * MS, RATE, 160), 1000)
-    assert cut == Cut("item", 1000 * MS, 1000, 40)
+    assert ledger.truncate(Spoken("item", 4000 * MS, RATE, 160), 1000) == cut("item", 1000, 40)
     ledger.acknowledge_item("item", 4000, 0.0)
     assert (ledger.heard("item", 0.0), positions(ledger)) == (40, (4000, 4000, 1000, 1000))
     assert ledger.fully_heard("item", 0.0)
@@ -458,12 +461,12 @@ def test_truncation_beyond_the_audio_is_refused(item_ms: int, rate: int) -> None
         with pytest.raises(ProtocolError) as refused:
             ledger.truncate(spoken, wrong)
         assert refused.value.param == "audio_end_ms"
-    assert ledger.truncate(spoken, 3700) == Cut("item", spoken.samples, 3700, 370)
-    cut = ledger.truncate(spoken, 1500)
-    shorter = Spoken("item", cut.samples, rate, cut.chars)
+    assert ledger.truncate(spoken, 3700) == Cut("item", spoken.samples, 3700, 370, model_samples=3700 * MS)
+    first = ledger.truncate(spoken, 1500)
+    shorter = Spoken("item", first.samples, rate, first.chars)
     with pytest.raises(ProtocolError, match="1500 ms"):
         ledger.truncate(shorter, 2000)
-    assert ledger.truncate(shorter, 1500) == cut
+    assert ledger.truncate(shorter, 1500) == first
 
 
 def test_of_several_truncations_the_smallest_holds() -> None:
@@ -483,14 +486,14 @@ def test_truncation_at_zero_before_the_first_frame() -> None:
     ledger.add_part("resp", "item")
     ledger.append("item", 0, 50)
     ledger.sent("item", 0, 50, 0.0)
-    assert ledger.interrupt("resp", 0.0) == (Cut("item", 0, 0, 0),)
-    assert ledger.truncate(Spoken("item", 0, RATE, 50), 0) == Cut("item", 0, 0, 0)
+    assert ledger.interrupt("resp", 0.0) == (cut("item", 0, 0),)
+    assert ledger.truncate(Spoken("item", 0, RATE, 50), 0) == cut("item", 0, 0)
 
 
 def test_an_item_that_the_ledger_does_not_know_is_cut_in_proportion() -> None:
     ledger = ledger_of()
-    assert ledger.truncate(Spoken("old", 1000 * MS, RATE, 100), 250) == Cut("old", 250 * MS, 250, 25)
-    assert ledger.truncate(Spoken("old", 0, RATE, 100), 0) == Cut("old", 0, 0, 0)
+    assert ledger.truncate(Spoken("old", 1000 * MS, RATE, 100), 250) == cut("old", 250, 25)
+    assert ledger.truncate(Spoken("old", 0, RATE, 100), 0) == cut("old", 0, 0)
 
 
 # --------------------------------------------------------------------------- forgetting
@@ -538,5 +541,5 @@ def test_what_is_forgotten_unheard_is_told() -> None:
     speak(ledger)
     ledger.acknowledge_item("item", 400, 0.0)
     told = [ledger.begin(f"resp_{number}", RATE, 0.0) for number in range(MAX_RESPONSES)]
-    assert told == [*[()] * (MAX_RESPONSES - 1), (Cut("item", 400 * MS, 400, 40),)]
+    assert told == [*[()] * (MAX_RESPONSES - 1), (cut("item", 400, 40),)]
     assert ledger.acknowledge_item("item", 1000, 0.0) is None

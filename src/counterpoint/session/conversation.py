@@ -95,8 +95,10 @@ class Conversation:
     # ------------------------------------------------------------------ items that a response writes
 
     def reserve(self, response_id: str) -> None:
-        """Keep a place at the end for the items of a response, whatever is added behind it."""
-        self._order.append(_Slot(response_id))
+        """Keep a place at the end for the items of a response, whatever is added behind it. Idempotent."""
+        slot = _Slot(response_id)
+        if slot not in self._order:
+            self._order.append(slot)
 
     def release(self, response_id: str) -> None:
         """The response writes no more items; a place that it did not use is gone."""
@@ -196,13 +198,6 @@ class Conversation:
         while isinstance(key, _Slot):
             key = self._order.before(key)
         return key
-
-    def is_last(self, item_id: str) -> bool:
-        """No item stands behind this one, so none can have named it as its previous item."""
-        key = self._order.behind(item_id)
-        while isinstance(key, _Slot):
-            key = self._order.behind(key)
-        return key is None
 
     def render(self, item_id: str, *, audio: bool = False) -> Item:
         """The item as it stands, with or without its audio.

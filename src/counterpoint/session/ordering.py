@@ -47,7 +47,3 @@ class Ordering(Generic[_K]):
     def before(self, key: _K) -> _K | None:
         """The key before; None for the first."""
         return self._previous[key]
-
-    def behind(self, key: _K) -> _K | None:
-        """The key behind; None for the last."""
-        return self._next[key]

@@ -8,9 +8,8 @@ Here because: the history may hold only what was heard, and one place must say w
 (wire contract, section 7).
 
 Positions are samples of the session's output rate; an item has at most one audio part, at content index 0.
-Times are seconds of any monotonic clock. Everything that was told stays as it was told, with two exceptions:
-a truncation lowers what counts as played, and a client's first acknowledgement replaces the guess about the
-response that it names.
+Times are seconds of any monotonic clock. No position ever falls, with two exceptions: a truncation lowers
+what counts as played, and a client's first acknowledgement replaces the guess about the response it names.
 """
 
 from __future__ import annotations
@@ -57,12 +56,14 @@ class Cut:
     samples: int
     audio_end_ms: int
     chars: int
+    model_samples: int  #: ``samples`` at the rate of the model's output
 
 
 class PlaybackLedger:
     """The playback of one session.
 
-    ``model_rate`` is the rate at which marks count; ``alignment`` is the model's ``text_alignment``.
+    ``model_rate`` is the rate of the model's output, at which marks count; ``alignment`` is its
+    ``text_alignment``.
     """
 
     def __init__(self, model_rate: int, alignment: str, policy: PlaybackCommitPolicy) -> None:
@@ -235,7 +236,7 @@ class PlaybackLedger:
             chars = min(part.alignment.chars_at(samples), spoken.chars)
         else:
             chars = spoken.chars * samples // spoken.samples if spoken.samples else 0
-        return Cut(spoken.item_id, samples, audio_end_ms, chars)
+        return Cut(spoken.item_id, samples, audio_end_ms, chars, self._as_model(samples, spoken.rate))
 
     # ------------------------------------------------------------------ reading
 
@@ -311,8 +312,12 @@ class PlaybackLedger:
         )
 
     def _cut(self, part: Part, now: float) -> Cut:
-        played = self._played(part, now)
-        return Cut(part.item_id, played, samples_to_ms(played, part.track.rate), self._heard(part, now))
+        played, rate = self._played(part, now), part.track.rate
+        chars, model_samples = self._heard(part, now), self._as_model(played, rate)
+        return Cut(part.item_id, played, samples_to_ms(played, rate), chars, model_samples)
+
+    def _as_model(self, samples: int, rate: int) -> int:
+        return samples * self._model_rate // rate
 
     def _believe_client(self, track: Track, now: float) -> None:
         """Who acknowledges once is believed from then on; about other responses, the guess stands."""
