@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
 
 #: A thread that was told to stop needs a moment for it.
 JOIN_S = 2.0
@@ -30,6 +31,11 @@ JOIN_S = 2.0
 #: Closing transports and cancelled tasks need some turns of the loop, never a sleep.
 LOOP_TURNS = 20
 
+
+# On a busy machine any example may be slow. (Hypothesis sees by itself that it runs in CI, and then draws the
+# same examples each time.)
+settings.register_profile("any_machine", settings(), deadline=None)
+settings.load_profile("any_machine")
 
 # What is logged by way of structlog is seen by the standard library's handlers, ours among them.
 structlog.configure(
