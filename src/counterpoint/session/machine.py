@@ -32,33 +32,13 @@ from counterpoint.plugins.contract import (
     UserTranscriptFailed,
 )
 from counterpoint.protocol.codes import ErrorCode, FailureCode
-from counterpoint.protocol.commands import (
-    AckEvents,
-    AckPlayback,
-    AppendAudio,
-    AppendText,
-    BargeIn,
-    CancelInput,
-    CancelResponse,
-    ClearAudio,
-    ClearOutput,
-    CloseSession,
-    Command,
-    CommitAudio,
-    CreateItem,
-    CreateResponse,
-    DeleteItem,
-    Heartbeat,
-    ResumeSession,
-    RetrieveItem,
-    TruncateItem,
-    UpdateSession,
-)
+from counterpoint.protocol.commands import CancelInput, CancelResponse, CloseSession, Command
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.protocol.events import ItemAdded, ItemDone, SessionSnapshot
 from counterpoint.protocol.ids import IdSource
 
 from .close import Closing
+from .commands import Commands
 from .configure import Configuring
 from .conversation import Conversation
 from .describe import Description
@@ -123,8 +103,8 @@ class SessionMachine:
             capabilities.output_rate, capabilities.text_alignment, config.playback_commit_policy
         )
         self._responses = Responses(state, out, ids, limits, conversation, ledger, tools)
-        self._planner = Planner(state, ids, conversation, ledger, tools, validate)
-        self._playing = Playing(state, out, conversation, ledger, self._responses)
+        planner = Planner(state, ids, conversation, ledger, tools, validate)
+        playing = Playing(state, out, conversation, ledger, self._responses)
         self._transcripts = Transcripts(state, out, conversation)
         self._turns = Turns(
             state,
@@ -132,19 +112,27 @@ class SessionMachine:
             ids,
             limits,
             conversation,
-            self._planner,
+            planner,
             self._responses,
-            self._playing,
+            playing,
             self._transcripts,
         )
         self._input = InputLine(state, out, ids, limits, self._turns, turn_model=turn_model)
-        self._items = Items(state, out, ids, conversation, ledger, tools, self._responses, self._turns)
         self._description = Description(
             state, limits, conversation, ledger, self._responses, self._input, resumable=resumable
         )
         self._configuring = Configuring(state, out, ledger, self._input, validate, self._description.session)
         self._closing = Closing(state, out, self._responses, self._turns)
         self._lifespan = Lifespan(state, out, limits, self._closing)
+        self._commands = Commands(
+            self._input,
+            self._turns,
+            Items(state, out, ids, conversation, ledger, tools, self._responses, self._turns),
+            playing,
+            planner,
+            self._responses,
+            Configuring(state, out, ledger, self._input, validate, self._description.session),
+        )
         self._line = WaitingCommands()
 
     # ------------------------------------------------------------------ reading
@@ -300,7 +288,7 @@ class SessionMachine:
     def _cancels_early(self, command: Command) -> bool:
         """A cancel acts at once. What it was meant for may still wait in line: then it acts in its place."""
         if isinstance(command, CancelInput):
-            self._cancel_active()
+            self._commands.cancel_active()
         meant_for_active = isinstance(command, CancelResponse) and command.response_id is None
         return meant_for_active and self._responses.active is None and bool(self._line)
 
@@ -314,73 +302,13 @@ class SessionMachine:
             if loses_input(news):
                 self._input.lose()
             return
+        if isinstance(news.command, CloseSession):
+            self._close("client_closed")
+            return
         try:
-            self._apply(news.command, news.extended)
+            self._commands.apply(news.command, extended=news.extended)
         except ProtocolError as refusal:
             self._out.refuse(refusal, news.command)
-
-    def _apply(self, command: Command, extended: bool) -> None:
-        """Raises ``ProtocolError`` with nothing changed."""
-        match command:
-            case AppendAudio():
-                self._input.append(command)
-            case AppendText():
-                self._input.append_text(command)
-            case CommitAudio():
-                self._input.commit(command)
-            case ClearAudio():
-                self._input.clear()
-            case CancelInput():
-                self._cancel_active()
-                self._input.clear()
-            case BargeIn():
-                self._turns.barge_in()
-            case CreateItem():
-                self._items.create(command)
-            case RetrieveItem():
-                self._items.retrieve(command)
-            case DeleteItem():
-                self._items.delete(command)
-            case TruncateItem():
-                self._playing.truncate(command)
-            case CreateResponse():
-                self._create_response(command)
-            case CancelResponse():
-                self._cancel_response(command)
-            case ClearOutput():
-                self._playing.clear(command)
-            case AckPlayback():
-                self._playing.acknowledge(command)
-            case UpdateSession():
-                self._configuring.update(command, extended=extended)
-            case CloseSession():
-                self._close("client_closed")
-            case Heartbeat() | AckEvents() | ResumeSession():
-                raise AssertionError("these concern the connection, and are answered before the session")
-            case _:
-                assert_never(command)
-
-    def _create_response(self, command: CreateResponse) -> None:
-        plan = self._planner.asked(command.options)
-        if self._responses.active is not None and not plan.out_of_band:
-            code = ErrorCode.CONVERSATION_ALREADY_HAS_ACTIVE_RESPONSE
-            raise ProtocolError(code, "the conversation has an active response")
-        self._responses.start(plan)
-
-    def _cancel_response(self, command: CancelResponse) -> None:
-        active = self._responses.active
-        if active is not None and command.response_id in (None, active.id):
-            self._responses.interrupt("client_cancelled")
-            return
-        running = None if command.response_id is None else self._responses.find(command.response_id)
-        if running is None:
-            message = "Cancellation failed: no such response is active"
-            raise ProtocolError(ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE, message, param="response_id")
-        self._responses.cancel_out_of_band(running)
-
-    def _cancel_active(self) -> None:
-        if self._responses.active is not None:
-            self._responses.interrupt("client_cancelled")
 
     # ------------------------------------------------------------------ the model
 

@@ -131,7 +131,7 @@ class OutputWriter:
         item.cut()
         if not response.out_of_band:
             self._conversation.cut(item.id, item.samples, len(item.text))
-            self._conversation.close(item.id, item.status)
+            self._conversation.close(item.id, _lasting_status(item))
         self._tools.cancel(item.call_id)
         for progress in item.terminals(after=item.handed):
             self._step(response, item, progress)
@@ -311,6 +311,16 @@ def _part_event(rid: str, item: OutputItem, progress: Progress) -> Event:
             return OutputTextDone(**at, text=item.text)
         case _:
             raise AssertionError(f"{progress.name} is not an event of a part")
+
+
+def _lasting_status(item: OutputItem) -> ItemStatus:
+    """In the history. A call whose arguments were announced can be answered, so its result needs the call,
+    though no client is told to run it after the cancel (case G-05)."""
+    return (
+        ItemStatus.COMPLETED
+        if item.handed >= Progress.ARGUMENTS_DONE and item.kind is Kind.CALL
+        else item.status
+    )
 
 
 def _continues(call: OutputItem, output: Output) -> bool:
