@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counterpoint.session.alignment import Alignment, whole_words
@@ -85,6 +85,7 @@ def test_of_two_marks_at_one_place_the_smaller_claim_holds(marks: list[tuple[int
     complete=st.booleans(),
     aligned_text=st.booleans(),
 )
+@example(marks=[(1, -10)], samples=2, chars=1, complete=False, aligned_text=True)
 def test_text_rises_with_the_audio_from_nothing_to_everything(
     marks: list[tuple[int, int]], samples: int, chars: int, complete: bool, aligned_text: bool
 ) -> None:

@@ -79,7 +79,7 @@ class Alignment:
         elif self.complete:
             to_samples, to_chars = self.samples, self.chars
         else:
-            return min(from_chars, self.chars)
+            return max(0, min(from_chars, self.chars))
         from_chars, to_chars = max(0, min(from_chars, self.chars)), max(0, min(to_chars, self.chars))
         return from_chars + (to_chars - from_chars) * (samples - from_samples) // (to_samples - from_samples)
 
