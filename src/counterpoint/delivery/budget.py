@@ -12,6 +12,10 @@ from typing import Protocol
 
 from counterpoint.errors import ConfigurationError
 
+#: An overflow makes room for this part of the budget, not for one entry: looking at every log to find the
+#: largest must not be the price of each event while the budget is full.
+_ROOM = 64
+
 
 class Evictable(Protocol):
     """A log as the budget sees it."""
@@ -23,20 +27,40 @@ class Evictable(Protocol):
 
 
 class TotalBudget:
-    """Bytes that all logs hold together, at most ``max_bytes``. Raises ``ConfigurationError`` if that is not positive."""
+    """Bytes that all logs hold together: at most ``max_bytes`` after every change.
+
+    Raises ``ConfigurationError`` if that is not positive.
+    """
+
+    __slots__ = ("_logs", "_max_bytes", "used")
 
     def __init__(self, max_bytes: int) -> None:
-        raise NotImplementedError
+        if max_bytes <= 0:
+            raise ConfigurationError("journal.total_max_bytes", "must be positive")
+        self._max_bytes = max_bytes
+        #: In order of joining, so that logs of equal size give way in a fixed order.
+        self._logs: dict[Evictable, None] = {}
+        #: Bytes held now: written by the logs themselves, since a call for every event would cost more than
+        #: it says.
+        self.used = 0
 
     @property
-    def used(self) -> int:
-        """Bytes held now."""
-        raise NotImplementedError
+    def exceeded(self) -> bool:
+        return self.used > self._max_bytes
 
     def join(self, log: Evictable) -> None:
-        """``log`` is counted from now on."""
-        raise NotImplementedError
+        """``log`` may be asked to give way from now on."""
+        self._logs[log] = None
 
     def leave(self, log: Evictable) -> None:
-        """``log`` is forgotten, and what it holds with it."""
-        raise NotImplementedError
+        self._logs.pop(log, None)
+
+    def make_room(self) -> None:
+        """Evict entries, each from the log that is the largest at that moment."""
+        allowed = self._max_bytes - self._max_bytes // _ROOM
+        largest = [(-log.bytes_held, place, log) for place, log in enumerate(self._logs)]
+        heapq.heapify(largest)
+        while self.used > allowed and largest[0][0]:
+            _, place, log = largest[0]
+            log.evict_oldest()
+            heapq.heapreplace(largest, (-log.bytes_held, place, log))

@@ -2,7 +2,7 @@
 
 Owns: ``Entry``, ``Taken`` and ``Skipped``.
 Does not own: the order and the numbers of entries (``log``), how they look on the wire (``protocol``).
-Here because: thousands of entries are retained for every session, so what one costs is decided in one place.
+Here because: a session retains thousands of entries, so what one of them costs is decided in one place.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ class Entry(msgspec.Struct, gc=False):
     kind: EventKind
     body: bytes
     duplex: bytes  #: the encoded ``duplex`` object, apart from the body; empty where there is none
+    size: int  #: bytes that it is charged with
     tag: Tag | None
-    epoch: int
+    epoch: int  #: the session's, when the event was written; whoever watches the log checks the fence by it
     taken_at: float = 0.0  #: when it was numbered; its age counts from then
-
-    @property
-    def size(self) -> int:
-        return len(self.body) + len(self.duplex)
 
 
 class Taken(NamedTuple):
@@ -38,7 +35,7 @@ class Taken(NamedTuple):
     entry: Entry
 
 
-class SkipReason(enum.Enum):
+class SkipReason(enum.StrEnum):
     """Why retained entries are not sent again (``session.skipped.reason``)."""
 
     INTERRUPTED = "interrupted"

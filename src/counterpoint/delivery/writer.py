@@ -1,30 +1,53 @@
 """What one connection is sent, in order, as fast as it takes it.
 
-Owns: one task per attachment: batches from the log, the connection-scoped queue, back-pressure, the last frames.
-Does not own: framing and buffers (``serving`` behind ``Link``), what is in the log, who is attached.
+Owns: one task per attachment: batches from the log, connection-scoped events, back-pressure, the last frames.
+Does not own: framing and buffers (``serving``, behind ``Link``), what the log holds, who is attached.
 Here because: one writer per connection is what makes wire order and numbers agree (case I-13).
+
+The task sleeps on a future that ``wake`` resolves; there is no task, timer or lock per event. ``close`` takes
+effect in the moment it is called, so that a successor may start at once, however stuck this connection is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from counterpoint.limits import TransportLimits
+from counterpoint.protocol import codec, projection
+from counterpoint.protocol.catalog import kind_of
+from counterpoint.protocol.codes import CloseCode
+from counterpoint.protocol.events import SessionSkipped
 
 from .cursor import Cursor
+from .entries import Skipped, Taken
+from .pacing import Pacing
+from .replies import Replies
+from .watchdog import Watchdog
+
+#: One write is about so large: what is handed to a transport counts as sent, so little is handed to it ahead.
+BATCH_BYTES = 16 * 1024
+BATCH_ENTRIES = 64
+
+#: The loop gets a turn after so much, also from a connection that never pushes back: a millisecond or so of
+#: work. Counted and not timed, so that a simulated run is the same every time.
+TURN_ENTRIES = 256
+
+#: A held-back entry is asked about again no sooner than this, however little is missing.
+PACING_STEP_S = 0.005
 
 
 class Link(Protocol):
-    """One connection's sending side. Messages go out whole and in order."""
+    """The sending side of one connection. Messages go out whole and in order."""
 
     def write(self, frames: Sequence[bytes]) -> None:
-        """Hand messages to the transport; never blocks, does nothing once the link is closing or lost."""
+        """Hand messages to the transport. Never blocks; does nothing once the link is closing or lost."""
         ...
 
     async def drain(self) -> None:
-        """Return when the transport takes more. Raises ``ConnectionError`` when it is lost, also by ``abort``."""
+        """Return when the transport takes more. Raises ``ConnectionError`` when it is lost, or aborted."""
         ...
 
     def buffered(self) -> int:
@@ -32,7 +55,7 @@ class Link(Protocol):
         ...
 
     async def close(self, code: int, reason: str = "") -> None:
-        """Closing handshake; returns when the connection is gone, at the latest when ``abort`` was called."""
+        """The closing handshake. Returns when the connection is gone, at the latest after ``abort``."""
         ...
 
     def abort(self) -> None:
@@ -41,17 +64,27 @@ class Link(Protocol):
 
 
 class Loss(enum.Enum):
-    """Why a writer gave up."""
+    """Why a writer gave up on its connection."""
 
-    STALLED = "stalled"  #: no byte moved for ``send_timeout_s``
-    BROKEN = "broken"  #: the connection is lost
+    STALLED = "stalled"  #: it took no byte for ``transport.send_timeout_s``
+    BROKEN = "broken"  #: it is lost
+
+
+class _Phase(enum.Enum):
+    """What is still sent. A phase never comes back."""
+
+    OPEN = enum.auto()  #: everything, as it comes
+    FLUSHING = enum.auto()  #: everything that there is, then the close
+    CLOSING = enum.auto()  #: the connection-scoped events, then the close; the log is not touched any more
+    ENDED = enum.auto()
 
 
 class Writer:
-    """``lost`` is called at most once, synchronously, when the connection stalls or breaks: the caller detaches it.
-    A stalled connection is closed (1013) by the writer itself.
+    """Writes for one attachment from its ``cursor``; ``run`` is its task.
 
-    ``snapshot(as_of)`` gives the connection-scoped messages that stand for entries that are gone.
+    ``lost(loss)`` is called at most once, synchronously, when the connection stalls or breaks: the caller
+    detaches it. A stalled connection is closed (1013) by the writer itself. ``snapshot(as_of)`` makes the
+    messages that stand in for entries that are gone. ``event_id()`` makes the ids of ``session.skipped``.
     """
 
     def __init__(
@@ -64,37 +97,183 @@ class Writer:
         beta: bool = False,
         lost: Callable[[Loss], None],
         snapshot: Callable[[int], Sequence[bytes]],
+        event_id: Callable[[], str],
+        pacing: Pacing | None = None,
     ) -> None:
-        raise NotImplementedError
+        #: Whether the connection speaks the extensions; a client may say so at any time.
+        self.extended = extended
+        self._beta = beta
+        self._link = link
+        self._cursor = cursor
+        self._close_timeout_s = limits.close_timeout_s
+        self._lost = lost
+        self._snapshot = snapshot
+        self._event_id = event_id
+        self._pacing = pacing
+        self._loop = asyncio.get_running_loop()
+        self._watchdog = Watchdog(limits.send_timeout_s, link.buffered, self._stalled)
+        self._replies = Replies()
+        self._phase = _Phase.OPEN
+        self._close_with: tuple[int, str] = (CloseCode.INTERNAL, "")
+        self._deadline: asyncio.TimerHandle | None = None
+        self._sleeping: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+        self._turn = 0
 
-    async def run(self) -> None:
-        """The writer's task: until the connection is closed or lost."""
-        raise NotImplementedError
+    # ------------------------------------------------------------------ asked from outside
 
-    def send(self, frame: bytes, *, counted: bool = True) -> None:
-        """Queue a connection-scoped message: it goes out before the next log entry.
+    def send(self, frame: bytes, *, counted: bool = True) -> bool:
+        """Queue a connection-scoped message: it goes out before the next log entry. False once nothing goes
+        out.
 
-        ``counted=False`` for replies of the handshake, which may not be held against the client.
+        ``counted=False`` for replies of the handshake and snapshots, which are not held against the client.
         """
-        raise NotImplementedError
+        if self._phase is _Phase.ENDED:
+            return False
+        self._replies.put(frame, counted=counted)
+        self.wake()
+        return True
 
     @property
     def has_room(self) -> bool:
-        """Whether the connection may be read: the connection-scoped queue is not full."""
-        raise NotImplementedError
+        """Whether the connection may be read: the replies that it causes find room, or nobody writes them."""
+        return not self._replies.full or self._phase is _Phase.ENDED
 
     async def room(self) -> None:
-        """Return when ``has_room``, or when the writer has ended."""
-        raise NotImplementedError
+        """Return when ``has_room``. One caller at a time."""
+        while not self.has_room:
+            self._room = self._loop.create_future()
+            await self._room
 
     def wake(self) -> None:
-        """Something changed: entries, playback position."""
-        raise NotImplementedError
+        """Something changed: the log, the playback position."""
+        if self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_result(None)
 
     def close(self, code: int, reason: str = "", *, flush_log: bool = False) -> None:
-        """Send what is queued (``flush_log``: and all that the log holds), then close with ``code``.
+        """Send what is queued, with ``flush_log`` also what the log holds, and close with ``code``.
 
-        Takes effect at once: without ``flush_log`` no entry is taken after this call. Bounded by
-        ``close_timeout_s``, then reset.
+        Without ``flush_log`` no entry is taken from this call on. Ends within ``close_timeout_s``, by a
+        reset if need be. The first call decides; later ones do nothing.
         """
-        raise NotImplementedError
+        if self._phase is not _Phase.OPEN:
+            return
+        if flush_log:
+            self._phase = _Phase.FLUSHING
+        else:
+            self._leave_log()
+        self._close_with = (code, reason)
+        if self._close_timeout_s:
+            self._deadline = self._loop.call_later(self._close_timeout_s, self._link.abort)
+        self.wake()
+
+    # ------------------------------------------------------------------ the task
+
+    async def run(self) -> None:
+        """Write until the connection was closed or is lost. A cancellation resets the connection."""
+        self._cursor.listen(self.wake)
+        try:
+            await self._write_all()
+            await self._link.close(*self._close_with)
+        except ConnectionError:
+            self._broken()
+        except BaseException:
+            self._link.abort()
+            raise
+        finally:
+            self._end()
+
+    async def _write_all(self) -> None:
+        while True:
+            done = self._write_some()
+            if done:
+                await self._link.drain()
+                await self._let_others_run(done)
+            elif self._phase is not _Phase.OPEN:
+                return
+            else:
+                await self._sleep()
+
+    def _write_some(self) -> int:
+        """Write the replies, or else some of the log. Returns how much was done; 0: nothing to do."""
+        replies = self._replies.take_all()
+        if replies:
+            self._write(replies)
+            self._tell_room()
+            return len(replies)
+        if self._phase is _Phase.CLOSING:
+            return 0
+        if self._cursor.gap:
+            self._write(self._snapshot(self._cursor.jump()))
+            return 1
+        pacing = self._pacing if self._phase is _Phase.OPEN else None
+        batch = self._cursor.take(self._loop.time(), BATCH_ENTRIES, BATCH_BYTES, pacing)
+        self._write([frame for frame in map(self._frame, batch) if frame is not None])
+        return len(batch)
+
+    def _write(self, frames: Sequence[bytes]) -> None:
+        if frames:
+            self._link.write(frames)
+            self._watchdog.wrote(sum(map(len, frames)))
+
+    def _frame(self, next_: Taken | Skipped) -> bytes | None:
+        """The message as this connection reads it; None if it has no word for it."""
+        if isinstance(next_, Taken):
+            entry = next_.entry
+            return projection.session_frame(
+                entry.kind, entry.body, entry.duplex, next_.number, extended=self.extended, beta=self._beta
+            )
+        event = SessionSkipped(start=next_.first, end=next_.last, reason=next_.reason)
+        body = codec.encode_body(event, self._event_id())
+        return projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self._beta)
+
+    async def _let_others_run(self, done: int) -> None:
+        """Give the loop a turn when enough was done since the last one: ``drain`` need not have given any."""
+        self._turn += done
+        if self._turn >= TURN_ENTRIES:
+            self._turn = 0
+            await asyncio.sleep(0)
+
+    async def _sleep(self) -> None:
+        """Until ``wake``, or until the audio that pacing holds back may go."""
+        self._sleeping = self._loop.create_future()
+        wait_s = self._pacing.held_for_s() if self._pacing is not None else 0.0
+        timer = self._loop.call_later(max(wait_s, PACING_STEP_S), self.wake) if wait_s else None
+        try:
+            await self._sleeping
+        finally:
+            self._sleeping = None
+            if timer is not None:
+                timer.cancel()
+
+    # ------------------------------------------------------------------ the end
+
+    def _stalled(self) -> None:
+        if self._phase is _Phase.OPEN:
+            self.close(CloseCode.TRY_AGAIN, "slow consumer")
+            self._lost(Loss.STALLED)
+        else:
+            self._link.abort()
+
+    def _broken(self) -> None:
+        self._link.abort()
+        if self._phase is _Phase.OPEN:
+            self._leave_log()
+            self._lost(Loss.BROKEN)
+
+    def _leave_log(self) -> None:
+        self._phase = _Phase.CLOSING
+        self._cursor.listen(None)
+
+    def _end(self) -> None:
+        if self._phase is not _Phase.CLOSING:
+            self._cursor.listen(None)
+        self._phase = _Phase.ENDED
+        self._watchdog.stop()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._tell_room()
+
+    def _tell_room(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
