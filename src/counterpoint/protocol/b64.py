@@ -11,6 +11,8 @@ import binascii
 
 import pybase64
 
+from counterpoint.errors import ProtocolError
+
 from .codes import ErrorCode
 from .fields import Fields
 
@@ -25,11 +27,21 @@ def decode_audio(fields: Fields, key: str, *, max_bytes: int | None = None) -> b
     if not isinstance(text, str):
         raise fields.refuse(key, "is required and must be a Base64 string", ErrorCode.INVALID_AUDIO)
     if text.startswith("data:"):
-        text = text.partition(",")[2]
+        text = _without_prefix(fields, key, text)
     if max_bytes is not None and len(text) > (max_bytes + 2) // 3 * 4:
         raise fields.refuse(key, f"must hold at most {max_bytes} bytes", ErrorCode.INVALID_AUDIO)
     try:
         return pybase64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        message = "must be Base64 of the standard alphabet, padded"
-        raise fields.refuse(key, message, ErrorCode.INVALID_AUDIO) from error
+        raise _not_base64(fields, key) from error
+
+
+def _without_prefix(fields: Fields, key: str, text: str) -> str:
+    prefix, comma, encoded = text.partition(",")
+    if not comma or not prefix.endswith(";base64"):
+        raise _not_base64(fields, key)
+    return encoded
+
+
+def _not_base64(fields: Fields, key: str) -> ProtocolError:
+    return fields.refuse(key, "must be Base64 of the standard alphabet, padded", ErrorCode.INVALID_AUDIO)

@@ -100,8 +100,10 @@ def to_beta(event: dict[str, Any]) -> None:
     if "session" in event:
         _shape(event["session"])
     if "response" in event:
-        _shape(event["response"])
-        event["response"]["output"] = [_beta_item(item) for item in event["response"]["output"]]
+        response = event["response"]
+        _shape(response)
+        response["output"] = [_beta_item(item) for item in response["output"]]
+        response["max_output_tokens"] = response.pop("max_response_output_tokens")
     if "item" in event:
         event["item"] = _beta_item(event["item"])
 

@@ -18,7 +18,7 @@ from counterpoint.errors import ProtocolError
 
 from .codes import ErrorCode
 from .commands import Command
-from .decoding import Header, read_command, read_header
+from .decoding import read_command, read_header
 from .events import Duplex, Event, OutputAudioDelta
 
 #: Objects and arrays nested deeper than this are refused.
@@ -63,31 +63,26 @@ def _parse(frame: str, max_depth: int) -> dict[str, Any]:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise _malformed("not valid JSON", _salvage(frame)) from None
     if not isinstance(values, dict):
-        raise _malformed("an event is a JSON object", Header())
-    nested = [value for value in values.values() if isinstance(value, dict | list)]
+        raise _malformed("an event is a JSON object", {})
+    nested = [value for value in values.values() if type(value) is dict or type(value) is list]
     if nested and _depth_exceeds(nested, max_depth):
-        raise _malformed(f"nested deeper than {max_depth} levels", read_header(values))
-    if (nested or not _names_keys_once(frame, len(values))) and _repeats_a_key(frame):
-        raise _malformed("a key is given twice", read_header(values))
+        raise _malformed(f"nested deeper than {max_depth} levels", values)
+    if (nested or not _names_keys_once(frame, values)) and _repeats_a_key(frame):
+        raise _malformed("a key is given twice", values)
     return values
 
 
-def _malformed(message: str, header: Header) -> ProtocolError:
-    return ProtocolError(
-        ErrorCode.INVALID_EVENT,
-        message,
-        event_id=header.event_id,
-        client_event_seq=header.client_event_seq,
-    )
+def _malformed(message: str, values: dict[str, Any]) -> ProtocolError:
+    return ProtocolError(ErrorCode.INVALID_EVENT, message, **read_header(values))
 
 
-def _salvage(frame: str) -> Header:
-    """What a more lenient parser can read of a frame that is not quite JSON (NaN, a lone surrogate)."""
+def _salvage(frame: str) -> dict[str, Any]:
+    """What a more lenient parser makes of a frame that is not quite JSON (NaN, a lone surrogate)."""
     try:
         values = json.loads(frame)
     except (ValueError, RecursionError):
-        return Header()
-    return read_header(values) if isinstance(values, dict) else Header()
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def _depth_exceeds(nested: list[Any], limit: int) -> bool:
@@ -104,12 +99,17 @@ def _depth_exceeds(nested: list[Any], limit: int) -> bool:
     return True
 
 
-def _names_keys_once(frame: str, keys: int) -> bool:
-    """Cheap proof for a flat object: every colon of the frame ends a key, and there are as many as keys.
+def _names_keys_once(frame: str, flat: dict[str, Any]) -> bool:
+    """Cheap proof for a flat object: the frame has the quotes of the keys and strings in it, and no more.
 
-    False proves nothing (a string may hold a colon), and the frame is looked at more closely.
+    A pair that was overwritten would have left quotes of its own. False proves nothing (a string may hold
+    an escaped quote), and the frame is looked at more closely.
     """
-    return frame.count(":") == keys == frame.count('":')
+    quotes = 2 * len(flat)
+    for value in flat.values():
+        if type(value) is str:
+            quotes += 2
+    return frame.count('"') == quotes
 
 
 def _repeats_a_key(frame: str) -> bool:

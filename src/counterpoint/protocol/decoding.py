@@ -8,7 +8,7 @@ Here because: behind this module no event of a client is told by a string.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from counterpoint.errors import ProtocolError
 
@@ -23,17 +23,17 @@ from .items import parse_item
 from .response_options import ResponseOptions, read_response_options
 
 
-class Header(NamedTuple):
-    """What an error about a frame says of it."""
+class Header(TypedDict):
+    """What every command carries, and what an error about a frame says of it."""
 
-    event_id: str | None = None
-    client_event_seq: int | None = None
+    event_id: str | None
+    client_event_seq: int | None
 
 
 class _Context(NamedTuple):
     """What a reader may need beside the fields."""
 
-    head: dict[str, Any]  #: the fields of ``BaseCommand``
+    header: Header
     extended: bool
     max_audio_bytes: int | None
 
@@ -44,12 +44,19 @@ _Reader = Callable[[Fields, _Context], Command]
 def read_header(values: dict[str, Any]) -> Header:
     """What can be read, without complaint, of a frame that may be refused."""
     event_id = values.get("event_id")
-    if not isinstance(event_id, str) or not _is_echoable(event_id):
+    if event_id is not None and not (isinstance(event_id, str) and _is_echoable(event_id)):
         event_id = None
     number = values.get("client_event_seq")
-    if type(number) is not int or not 1 <= number <= MAX_INTEGER or values.get("type") in _UNNUMBERED:
+    if number is not None and not (
+        type(number) is int and 1 <= number <= MAX_INTEGER and _is_numbered(values)
+    ):
         number = None
-    return Header(event_id, number)
+    return {"event_id": event_id, "client_event_seq": number}
+
+
+def _is_numbered(values: dict[str, Any]) -> bool:
+    """Whether events of this type use up numbers (wire contract, section 2)."""
+    return values.get("type") not in ("session.resume", "session.heartbeat", "session.event_ack")
 
 
 def _is_echoable(text: str) -> bool:
@@ -65,9 +72,9 @@ def read_command(values: dict[str, Any], *, extended: bool, max_audio_bytes: int
     try:
         reader = _find_reader(fields)
         _check_header(fields, header)
-        return reader(fields, _Context(header._asdict(), extended, max_audio_bytes))
+        return reader(fields, _Context(header, extended, max_audio_bytes))
     except ProtocolError as error:
-        error.event_id, error.client_event_seq = header
+        error.event_id, error.client_event_seq = header["event_id"], header["client_event_seq"]
         raise
 
 
@@ -84,48 +91,49 @@ def _find_reader(fields: Fields) -> _Reader:
 
 
 def _check_header(fields: Fields, header: Header) -> None:
-    if header.event_id is None:
+    if header["event_id"] is None and "event_id" in fields.values:
         fields.string("event_id", max_chars=MAX_ID_CHARS)
-    numbered = fields.get("client_event_seq") is not None and fields.get("type") not in _UNNUMBERED
-    if numbered and header.client_event_seq is None:
+    if header["client_event_seq"] is None and "client_event_seq" in fields.values:
+        _check_number(fields)
+
+
+def _check_number(fields: Fields) -> None:
+    if fields.get("client_event_seq") is not None and _is_numbered(fields.values):
         raise fields.refuse("client_event_seq", "must be an integer of at least 1")
 
 
 def _bare(command: Callable[..., Command]) -> _Reader:
     """The reader of an event that has no fields of its own."""
-    return lambda _fields, context: command(**context.head)
+    return lambda _fields, context: command(**context.header)
 
 
 # --------------------------------------------------------------------------- session
 
 
 def _update_session(fields: Fields, context: _Context) -> Command:
-    session = fields.object("session")
-    if session is None:
-        raise fields.refuse("session", "is required and must be an object")
     return commands.UpdateSession(
-        **context.head, patch=session.values, extensions=fields.boolean("extensions") or False
+        **context.header,
+        patch=fields.required_object("session").values,
+        extensions=fields.boolean("extensions") or False,
     )
 
 
 def _update_transcription_session(fields: Fields, context: _Context) -> Command:
-    session = fields.object("session")
-    if session is None:
-        raise fields.refuse("session", "is required and must be an object")
-    return commands.UpdateSession(**context.head, patch=session.values | {"type": "transcription"})
+    patch = fields.required_object("session").values | {"type": "transcription"}
+    return commands.UpdateSession(**context.header, patch=patch)
 
 
 def _ack_events(fields: Fields, context: _Context) -> Command:
     fields = Fields(fields.values, code=ErrorCode.INVALID_EVENT_ACK)
     number = fields.required_integer("server_event_seq", minimum=0)
-    return commands.AckEvents(**context.head, server_event_seq=number)
+    return commands.AckEvents(**context.header, server_event_seq=number)
 
 
 def _resume_session(fields: Fields, context: _Context) -> Command:
     fields = Fields(fields.values, code=ErrorCode.INVALID_SESSION_RESUME)
     policy = fields.choice("replay", commands.ReplayPolicy) or commands.ReplayPolicy.FULL
     return commands.ResumeSession(
-        **context.head,
+        **context.header,
         session_id=fields.required_identifier("session_id"),
         resume_token=fields.required_identifier("resume_token"),
         last_received_server_event_seq=fields.required_integer("last_received_server_event_seq", minimum=0),
@@ -142,7 +150,7 @@ def _append_audio(fields: Fields, context: _Context) -> Command:
     if fields.get("format") is not None:
         audio_format = read_format(fields, "format", PCM16_24K, extended=context.extended)
     return commands.AppendAudio(
-        **context.head,
+        **context.header,
         audio=audio,
         format=audio_format,
         sample_rate_hz=_sample_rate(fields, context),
@@ -168,46 +176,42 @@ def _video_frames(fields: Fields) -> tuple[str, ...]:
 
 
 def _append_text(fields: Fields, context: _Context) -> Command:
-    return commands.AppendText(**context.head, text=fields.required_string("text"))
+    return commands.AppendText(**context.header, text=fields.required_string("text"))
 
 
 def _commit(fields: Fields, context: _Context) -> Command:
-    return commands.CommitAudio(**context.head, response_create=fields.boolean("response_create"))
+    return commands.CommitAudio(**context.header, response_create=fields.boolean("response_create"))
 
 
 def _turn_signal(fields: Fields, context: _Context) -> Command:
-    if fields.choice("event", ("barge_in",)) is None:
-        raise fields.refuse("event", "is required: barge_in")
-    return commands.BargeIn(**context.head)
+    fields.required_choice("event", ("barge_in",))
+    return commands.BargeIn(**context.header)
 
 
 # --------------------------------------------------------------------------- conversation
 
 
 def _create_item(fields: Fields, context: _Context) -> Command:
-    item = fields.object("item")
-    if item is None:
-        raise fields.refuse("item", "is required and must be an object")
     scheduling = fields.choice("scheduling", commands.Scheduling) or commands.Scheduling.SILENT
     return commands.CreateItem(
-        **context.head,
-        item=parse_item(item),
+        **context.header,
+        item=parse_item(fields.required_object("item")),
         previous_item_id=fields.identifier("previous_item_id"),
         scheduling=commands.Scheduling(scheduling),
     )
 
 
 def _retrieve_item(fields: Fields, context: _Context) -> Command:
-    return commands.RetrieveItem(**context.head, item_id=fields.required_identifier("item_id"))
+    return commands.RetrieveItem(**context.header, item_id=fields.required_identifier("item_id"))
 
 
 def _delete_item(fields: Fields, context: _Context) -> Command:
-    return commands.DeleteItem(**context.head, item_id=fields.required_identifier("item_id"))
+    return commands.DeleteItem(**context.header, item_id=fields.required_identifier("item_id"))
 
 
 def _truncate_item(fields: Fields, context: _Context) -> Command:
     return commands.TruncateItem(
-        **context.head,
+        **context.header,
         item_id=fields.required_identifier("item_id"),
         content_index=fields.required_integer("content_index", minimum=0),
         audio_end_ms=fields.required_integer("audio_end_ms", minimum=0),
@@ -222,15 +226,15 @@ def _create_response(fields: Fields, context: _Context) -> Command:
     options = ResponseOptions()
     if response is not None:
         options = read_response_options(response.values, extended=context.extended)
-    return commands.CreateResponse(**context.head, options=options)
+    return commands.CreateResponse(**context.header, options=options)
 
 
 def _cancel_response(fields: Fields, context: _Context) -> Command:
-    return commands.CancelResponse(**context.head, response_id=fields.identifier("response_id"))
+    return commands.CancelResponse(**context.header, response_id=fields.identifier("response_id"))
 
 
 def _clear_output(fields: Fields, context: _Context) -> Command:
-    return commands.ClearOutput(**context.head, response_id=fields.identifier("response_id"))
+    return commands.ClearOutput(**context.header, response_id=fields.identifier("response_id"))
 
 
 def _ack_playback(fields: Fields, context: _Context) -> Command:
@@ -241,7 +245,7 @@ def _ack_playback(fields: Fields, context: _Context) -> Command:
     if played_ms is None:
         raise fields.refuse("played_ms", "is required and must be a number")
     return commands.AckPlayback(
-        **context.head,
+        **context.header,
         response_id=response_id,
         item_id=item_id,
         content_index=fields.integer("content_index", minimum=0) or 0,
@@ -278,9 +282,6 @@ READERS: dict[str, _Reader] = {
     "output_audio_buffer.clear": _clear_output,
     "playback.ack": _ack_playback,
 }
-
-#: Types whose events are never numbered by the client (wire contract, section 2).
-_UNNUMBERED = frozenset({"session.resume", "session.heartbeat", "session.event_ack"})
 
 #: Client events of OpenAI's other realtime dialects (translation, Live), which we do not speak.
 _UNSERVED = frozenset(

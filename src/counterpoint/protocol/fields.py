@@ -119,6 +119,13 @@ class Fields:
             return value
         raise self.refuse(key, f"must be one of {', '.join(options)}")
 
+    def required_choice(self, key: str, allowed: Iterable[str]) -> str:
+        options = list(allowed)
+        value = self.choice(key, options)
+        if value is None:
+            raise self.refuse(key, f"is required: one of {', '.join(options)}")
+        return value
+
     def object(self, key: str) -> Fields | None:
         value = self.values.get(key)
         if value is None:
@@ -126,6 +133,12 @@ class Fields:
         if not isinstance(value, dict):
             raise self.refuse(key, "must be an object")
         return Fields(value, self.path(key), self._code)
+
+    def required_object(self, key: str) -> Fields:
+        value = self.object(key)
+        if value is None:
+            raise self.refuse(key, "is required and must be an object")
+        return value
 
     def array(self, key: str) -> list[Any] | None:
         value = self.values.get(key)
@@ -138,13 +151,10 @@ class Fields:
         values = self.array(key)
         if values is None:
             return None
-        entries = []
-        for index, value in enumerate(values):
-            at = f"{key}[{index}]"
-            if not isinstance(value, dict):
-                raise self.refuse(at, "must be an object")
-            entries.append(Fields(value, self.path(at), self._code))
-        return entries
+        entries = Fields(
+            {f"{key}[{index}]": value for index, value in enumerate(values)}, self._path, self._code
+        )
+        return [entries.required_object(entry) for entry in entries.values]
 
 
 def _range_message(minimum: float | None, maximum: float | None) -> str:

@@ -30,32 +30,15 @@ def read_format(fields: Fields, key: str, current: AudioFormat, *, extended: boo
     if value is None:
         return current
     if isinstance(value, str):
-        encoding = _read_encoding(fields, key, {**_BETA_NAMES, **_names(extended)})
-        return default_rate(encoding, current)
-    form = fields.object(key)
-    if form is None or form.get("type") is None:
-        encoding = current.encoding
-    else:
+        encoding = _read_encoding(fields, key, _BETA_NAMES | _names(extended))
+        return _default_rate(encoding, current)
+    form = fields.required_object(key)
+    encoding = current.encoding
+    if form.get("type") is not None:
         encoding = _read_encoding(form, "type", _names(extended))
-    if form is None or form.get("rate") is None:
-        return default_rate(encoding, current)
-    return read_rate(form, "rate", encoding, extended=extended)
-
-
-def read_rate(fields: Fields, key: str, encoding: Encoding, *, extended: bool) -> AudioFormat:
-    """``encoding`` at the rate that field ``key`` names."""
-    rates = _rates(encoding, extended)
-    rate = fields.get(key)
-    if type(rate) is not int or rate not in rates:
-        raise fields.refuse(key, f"must be one of {', '.join(map(str, rates))} for {encoding.value}")
-    return AudioFormat(encoding, rate)
-
-
-def default_rate(encoding: Encoding, current: AudioFormat) -> AudioFormat:
-    """``encoding`` at the current rate where the encoding stays, else at its usual one."""
-    if encoding is current.encoding:
-        return current
-    return _G711.get(encoding) or AudioFormat(encoding, SESSION_RATE)
+    if form.get("rate") is None:
+        return _default_rate(encoding, current)
+    return _read_rate(form, "rate", encoding, extended)
 
 
 def write_format(audio: AudioFormat) -> dict[str, Any]:
@@ -72,6 +55,13 @@ def stock_format(written: dict[str, Any]) -> dict[str, Any] | None:
     return written if written.get("rate", SESSION_RATE) == SESSION_RATE else {"type": written["type"]}
 
 
+def _default_rate(encoding: Encoding, current: AudioFormat) -> AudioFormat:
+    """``encoding`` at the current rate where the encoding stays, else at its usual one."""
+    if encoding is current.encoding:
+        return current
+    return _G711.get(encoding) or AudioFormat(encoding, SESSION_RATE)
+
+
 def _names(extended: bool) -> dict[str, Encoding]:
     return _EXTENDED_NAMES if extended else _STOCK_NAMES
 
@@ -82,7 +72,12 @@ def _rates(encoding: Encoding, extended: bool) -> tuple[int, ...]:
     return PCM_RATES if extended else (SESSION_RATE,)
 
 
+def _read_rate(fields: Fields, key: str, encoding: Encoding, extended: bool) -> AudioFormat:
+    rate, rates = fields.get(key), _rates(encoding, extended)
+    if type(rate) is not int or rate not in rates:
+        raise fields.refuse(key, f"must be one of {', '.join(map(str, rates))} for {encoding.value}")
+    return AudioFormat(encoding, rate)
+
+
 def _read_encoding(fields: Fields, key: str, names: dict[str, Encoding]) -> Encoding:
-    name = fields.choice(key, names)
-    assert name is not None
-    return names[name]
+    return names[fields.required_choice(key, names)]

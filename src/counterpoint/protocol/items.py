@@ -74,7 +74,7 @@ class FunctionCall(msgspec.Struct, frozen=True, tag_field="type", tag="function_
     id: str = ""
     object: Literal["realtime.item"] = "realtime.item"
     status: ItemStatus = ItemStatus.COMPLETED
-    call_id: str
+    call_id: str  #: empty until the session gives it one
     name: str
     arguments: str  #: JSON text, as the model wrote it
 
@@ -98,11 +98,6 @@ class ItemReference(msgspec.Struct, frozen=True, tag_field="type", tag="item_ref
     id: str
 
 
-_MESSAGE = "message"
-_FUNCTION_CALL = "function_call"
-_FUNCTION_CALL_OUTPUT = "function_call_output"
-_ITEM_TYPES = (_MESSAGE, _FUNCTION_CALL, _FUNCTION_CALL_OUTPUT)
-
 #: Known item types that belong to tools which the server itself would call.
 _UNSERVED_TYPES = ("mcp_approval_request", "mcp_approval_response", "mcp_call", "mcp_list_tools")
 
@@ -124,7 +119,7 @@ def parse_item(fields: Fields) -> Item:
     if fields.get("type") in _UNSERVED_TYPES:
         raise fields.refuse("type", "items of remote tool servers are not served", ErrorCode.UNSUPPORTED)
     item_id = fields.identifier("id") or ""
-    match fields.choice("type", _ITEM_TYPES):
+    match fields.required_choice("type", ("message", "function_call", "function_call_output")):
         case "message":
             return _parse_message(fields, item_id)
         case "function_call":
@@ -134,14 +129,12 @@ def parse_item(fields: Fields) -> Item:
                 name=fields.required_string("name"),
                 arguments=fields.required_string("arguments"),
             )
-        case "function_call_output":
+        case _:
             return FunctionCallOutput(
                 id=item_id,
                 call_id=fields.required_identifier("call_id"),
                 output=fields.required_string("output"),
             )
-        case _:
-            raise fields.refuse("type", f"is required: one of {', '.join(_ITEM_TYPES)}")
 
 
 def parse_input(fields: Fields) -> Item | ItemReference:
@@ -152,10 +145,7 @@ def parse_input(fields: Fields) -> Item | ItemReference:
 
 
 def _parse_message(fields: Fields, item_id: str) -> Message:
-    name = fields.choice("role", [*Role])
-    if name is None:
-        raise fields.refuse("role", f"is required: one of {', '.join(Role)}")
-    role = Role(name)
+    role = Role(fields.required_choice("role", Role))
     parts = fields.objects("content")
     if parts is None:
         raise fields.refuse("content", "is required and must be an array")

@@ -44,8 +44,7 @@ def read_tool_choice(fields: Fields, key: str) -> ToolChoice | None:
     """``none``, ``auto``, ``required``, or one function by name."""
     if not isinstance(fields.get(key), dict):
         return fields.choice(key, _MODES)  # type: ignore[return-value]  # choice returns one of _MODES
-    choice = fields.object(key)
-    assert choice is not None
+    choice = fields.required_object(key)
     _require_function(choice)
     return NamedTool(choice.required_identifier("name"))
 
@@ -63,5 +62,4 @@ def _read_tool(fields: Fields) -> Tool:
 def _require_function(fields: Fields) -> None:
     if fields.get("type") == "mcp":
         raise fields.refuse("type", "remote tool servers are not served; use function", ErrorCode.UNSUPPORTED)
-    if fields.choice("type", ("function",)) is None:
-        raise fields.refuse("type", "is required: function")
+    fields.required_choice("type", ("function",))
