@@ -2,10 +2,11 @@
 
 Owns: which detector a session uses, the order of its chunks, batching over sessions, the threads.
 Does not own: the detectors (``audio.detectors``, plugins), what speech means (``session``).
-Here because: detection is the dearest thing in the server; it must neither run on the loop nor once per session.
+Here because: detection is the dearest thing in the server; it must run neither on the loop nor once for
+each session.
 
-A cheap detector answers in the same step. A shared one answers from its thread: whatever waits when the thread
-is free goes in one batch, at most one slice per session, so results come in the order of the chunks.
+A cheap detector answers in the same step. A shared one answers from its thread: whatever waits when the
+thread is free goes in one batch, at most one slice per session, so results keep the order of the chunks.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _Chunk:
 
 
 class DetectionService:
-    """The detectors of one server. ``models`` are what the plugin brings; without any the energy detector serves."""
+    """The detectors of one server. ``models`` are the plugin's; without any the energy detector serves."""
 
     def __init__(self, models: Iterable[object] = ()) -> None:
         self._shared: dict[str, SpeechDetector] = {}

@@ -2,7 +2,7 @@
 
 Owns: ids and token digests of ended sessions (wire contract, section 2: 600 s, at most 10,000).
 Does not own: anything else of them; it is gone.
-Here because: a client that comes back late deserves ``session_resume_expired``, and only if its token was right.
+Here because: a client that comes back late deserves ``session_resume_expired``, if its token was right.
 """
 
 from __future__ import annotations

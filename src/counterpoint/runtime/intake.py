@@ -51,7 +51,7 @@ class Speaker(Protocol):
 
 
 class Intake:
-    """``acknowledge(number)`` drops log entries; ``prove()`` says that the newest resume token was received."""
+    """``acknowledge(number)`` drops log entries; ``prove()``: the newest resume token was received."""
 
     def __init__(
         self,

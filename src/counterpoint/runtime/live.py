@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import structlog
 
 from counterpoint.delivery.attachment import Attachments, Held, LeasePort, Takeover
+from counterpoint.delivery.budget import TotalBudget
 from counterpoint.delivery.credential import ResumeCredential
 from counterpoint.delivery.cursor import Cursor
 from counterpoint.delivery.log import EventLog
@@ -104,7 +105,7 @@ class LiveSession:
     def __init__(
         self,
         machine: SessionMachine,
-        event_log: EventLog,
+        budget: TotalBudget,
         lease: Lease,
         *,
         principal: str,
@@ -116,7 +117,7 @@ class LiveSession:
         self.id = machine.session_id
         self.principal = principal
         self.machine = machine
-        self.log = event_log
+        self.log = EventLog(bounds.journal, budget, self.accepted)
         self.lease = lease
         self.credential: ResumeCredential  # issued with the first attachment
         self.attachments = Attachments(self._lease_given_back)
@@ -139,8 +140,11 @@ class LiveSession:
             self._bounds.limits,
             runner.post,
             acknowledge=self.log.acknowledge,
-            prove=lambda: self.credential.prove(),
+            prove=self._prove_token,
         )
+
+    def _prove_token(self) -> None:
+        self.credential.prove()
 
     @property
     def attached(self) -> bool:
@@ -300,7 +304,12 @@ class LiveSession:
     def _lease_given_back(self, lease: int) -> None:
         self.lease.detach(lease, self._loop.time())
 
-    # ------------------------------------------------------------------ runner's outbox
+    # ------------------------------------------------------------------ output
+
+    def accepted(self, tag: Tag) -> None:
+        """The log handed an entry to a transport, or gave it up."""
+        self.runner.accepted(tag)
+        self.runner.room_changed()
 
     def emit(self, effect: Emit) -> None:
         now = self._loop.time()

@@ -17,7 +17,6 @@ import structlog
 
 from counterpoint.delivery.attachment import LeasePort
 from counterpoint.delivery.budget import TotalBudget
-from counterpoint.delivery.log import EventLog
 from counterpoint.delivery.writer import Link
 from counterpoint.errors import AdmissionRefused, ResumeRefused
 from counterpoint.plugins.contract import ModelPlugin
@@ -135,12 +134,14 @@ class SessionManager:
             limits,
             IdSource(self._entropy(6).hex()),
             validate=self.plugin.validate,
-            duplex=request.duplex,
             now=now,
+            duplex=request.duplex,
+            turn_model=self.detection.has_turn_model,
+            resumable=bool(self._bounds.lease.disconnect_grace_s),
         )
         live = LiveSession(
             machine,
-            EventLog(self._bounds.journal, self._budget, lambda tag: live.runner.accepted(tag)),
+            self._budget,
             Lease(self._bounds.lease, now),
             principal=request.principal,
             bounds=self._bounds,
@@ -164,7 +165,10 @@ class SessionManager:
     async def resume(
         self, request: ResumeSession, link: Link, dialect: Dialect, principal: str
     ) -> Attachment:
-        """Attach ``link`` to the session that ``request`` names. Raises ``ResumeRefused``, with nothing changed."""
+        """Attach ``link`` to the session that ``request`` names.
+
+        Raises ``ResumeRefused``; nothing changed then.
+        """
         try:
             attachment = await self._resume(request, link, dialect, principal)
         except ResumeRefused as refusal:
@@ -192,7 +196,7 @@ class SessionManager:
     # ------------------------------------------------------------------ ending
 
     def _session_ended(self, live: LiveSession) -> None:
-        """Called by the session once, after its terminal event; its slot is freed once its model side let go."""
+        """Called by the session, after its terminal event; its slot is freed once its model side let go."""
         self._live.pop(live.id, None)
         self._ended.remember(live.id, live.credential, live.principal, self._loop.time())
         if live.runner.cleaned:

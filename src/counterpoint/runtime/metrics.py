@@ -2,7 +2,7 @@
 
 Owns: the names and labels of every metric, in a registry of their own.
 Does not own: serving them (``serving.routes``).
-Here because: names that dashboards depend on belong in one file, and two servers in one process must not share them.
+Here because: names that dashboards depend on belong in one file; two servers of one process share none.
 """
 
 from __future__ import annotations

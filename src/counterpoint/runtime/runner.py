@@ -1,7 +1,7 @@
 """Runs one session: feeds its machine one input at a time and carries out what it asks for.
 
 Owns: the mailbox, the order of effects, the session's timer, the session's model chain and its cleanup.
-Does not own: any decision (``session.machine``), what is retained (``delivery``), slots (``runtime.manager``).
+Does not own: any decision (``session``), what is retained (``delivery``), slots (``runtime.manager``).
 Here because: one writer per session. Whoever has news posts an input; only this object calls ``receive``.
 
 The mailbox is drained where it is filled: ``post`` steps the machine at once unless a step is under way,
@@ -44,6 +44,7 @@ from counterpoint.session.inputs import (
     CloseRequested,
     DeadlineReached,
     Input,
+    ModelHeld,
     ModelOpened,
     ModelOpenFailed,
     ModelRaised,
@@ -128,12 +129,11 @@ class Runner:
 
     def room_changed(self) -> None:
         """Entries left the log; a model that waits for room may go on."""
-        if (
-            self._room is not None
-            and not self._room.done()
-            and self._outbox.pending_bytes() < self._max_pending
-        ):
-            self._room.set_result(None)
+        if self._room is not None and self._outbox.pending_bytes() < self._max_pending:
+            if not self._room.done():
+                self._room.set_result(None)
+            self._room = None
+            self._loop.call_soon(self.post, ModelHeld(False))
 
     def _step(self, news: Input) -> None:
         try:
@@ -230,8 +230,9 @@ class Runner:
     async def writable(self) -> None:
         """``plugins.contract.Outlet``: wait while too much output is pending."""
         while self._outbox.pending_bytes() >= self._max_pending:
-            if self._room is None or self._room.done():
+            if self._room is None:
                 self._room = self._loop.create_future()
+                self.post(ModelHeld(True))
             await asyncio.shield(self._room)
 
     def _model_raised(self, fence: Fence, operation: str) -> None:
@@ -264,6 +265,6 @@ class Runner:
             self._timer.cancel()
             self._timer = None
         self._stop_work()
-        if self._room is not None and not self._room.done():
+        if self._room is not None:
             self._room.cancel()
         await self.tasks.cancel(timeout=self._cleanup_timeout_s or 5.0)

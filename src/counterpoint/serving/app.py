@@ -61,7 +61,7 @@ class Server:
 async def running(
     settings: Settings, *, host: str, port: int, plugin: ModelPlugin, model: str
 ) -> AsyncIterator[Server]:
-    """A server around ``plugin``, warmed up and listening, until the block ends. Raises ``OSError`` if it cannot listen."""
+    """A server around ``plugin``, warmed up and listening. Raises ``OSError`` if it cannot listen."""
     runner, site = None, None
     await plugin.start()
     manager = SessionManager(

@@ -29,7 +29,7 @@ _TEXT_FRAME = 0x81
 _PING_FRAME = b"\x89\x00"
 #: Linux's number; the standard library names the constant only in newer versions.
 _NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
-#: Offset of ``tcpi_last_data_recv`` in Linux's ``struct tcp_info``: eight bytes, eleven 32-bit counters before it.
+#: Offset of ``tcpi_last_data_recv`` in Linux's ``struct tcp_info``: after 8 bytes and 11 32-bit numbers.
 _LAST_DATA_RECEIVED = 52
 
 
@@ -105,7 +105,7 @@ class WebSocketLink:
             self._transport.write(_PING_FRAME)
 
     def seconds_since_bytes(self) -> float | None:
-        """Age of the newest byte from the peer, half a message included; None where the system does not tell."""
+        """Age of the newest byte from the peer; None where the system does not tell."""
         if self._socket is None or sys.platform != "linux":
             return None
         try:

@@ -178,6 +178,14 @@ class SessionMachine:
         """The session's input clock."""
         return self._input.clock_ms
 
+    def played(self, now: float) -> dict[tuple[str, int], int]:
+        """Samples played of each part, for a replay from the playhead."""
+        return self._ledger.played(now)
+
+    def ahead_of_playback_ms(self, tag: Tag, now: float) -> float:
+        """How far the end of an audio entry is ahead of playback, for pacing."""
+        return self._ledger.ahead_ms(tag.item_id or "", tag.samples, now)
+
     def describe(self) -> dict[str, Any]:
         """The wire's ``session`` object, in full."""
         return self._description.session()

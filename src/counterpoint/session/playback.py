@@ -28,7 +28,7 @@ from .alignment import Alignment
 from .playhead import Playhead
 from .track import Part, Track, TrackState
 
-#: Responses that are remembered; of older ones, what was not heard by then never will be.
+#: Responses that are remembered after their end; of older ones, what was not heard by then never will be.
 MAX_RESPONSES = 32
 
 #: Acknowledgements that are kept for items which do not exist yet.
@@ -77,7 +77,7 @@ class PlaybackLedger:
         self._newest_playhead: Playhead | None = None
 
     def __len__(self) -> int:
-        """Responses that are remembered, at most ``MAX_RESPONSES``."""
+        """Responses that are remembered: those that run, and others up to ``MAX_RESPONSES`` in all."""
         return len(self._tracks)
 
     def set_policy(self, policy: PlaybackCommitPolicy, now: float) -> None:
@@ -94,8 +94,8 @@ class PlaybackLedger:
         ``Conversation.limit``. It is empty unless a client leaves many responses unacknowledged.
         """
         forgotten: tuple[Cut, ...] = ()
-        while len(self._tracks) >= MAX_RESPONSES:
-            oldest = next(iter(self._tracks.values()))
+        over = (track for track in list(self._tracks.values()) if track.state is not TrackState.SPEAKING)
+        while len(self._tracks) >= MAX_RESPONSES and (oldest := next(over, None)) is not None:
             forgotten += self.interrupt(oldest.response_id, now)
             self._remove(oldest)
         self._tracks[response_id] = Track(response_id, rate)
@@ -262,6 +262,15 @@ class PlaybackLedger:
     def is_playing(self, now: float) -> bool:
         """A client has not yet played all that it was handed."""
         return any(self._is_playing(track, now) for track in reversed(self._tracks.values()))
+
+    def played(self, now: float) -> dict[tuple[str, int], int]:
+        """Samples played of every part that is remembered, by item id and content index."""
+        return {(item_id, 0): self._played(part, now) for item_id, part in self._parts.items()}
+
+    def ahead_ms(self, item_id: str, samples: int, now: float) -> float:
+        """How far ``samples`` of an item's audio are ahead of its playback."""
+        part = self._parts.get(item_id)
+        return 0.0 if part is None else (samples - self._played(part, now)) * 1000 / part.track.rate
 
     # ------------------------------------------------------------------ the rules
 

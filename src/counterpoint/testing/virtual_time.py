@@ -50,8 +50,8 @@ class _Timer(asyncio.TimerHandle):
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Starts at time 0. ``ready`` callbacks run in the order in which they were scheduled; timers in the order
-    of their times, and of their setting where times are equal."""
+    """Starts at time 0. Callbacks run in the order in which they were scheduled, timers in the order of their
+    times and, where these are equal, of their setting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> asyncio.TimerHandle:
         timer = _Timer(next(self._order), when, callback, args, self, context)
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
-        timer._scheduled = True
+        timer._scheduled = True  # type: ignore[attr-defined]
         return timer
 
     def advance(self, seconds: float) -> None:
