@@ -61,6 +61,19 @@ def test_a_context_that_forgot_is_like_one_that_never_read(model: GgufModel) -> 
     np.testing.assert_allclose(context.logits(), logits_after(model, kept + other, 1), atol=1e-3)
 
 
+def test_a_batch_that_does_not_fit_leaves_the_context_as_it_was(model: GgufModel) -> None:
+    text = model.tokenize(TEXT)[:MAX_BATCH]
+    context = GgufContext(model, 256)
+    for _ in range(8):
+        context.read(text)
+    with pytest.raises(RuntimeError, match="status 1"):
+        context.read(text)
+    assert context.tokens == text * 8
+    context.forget_from(20)
+    context.read(text[20:])
+    np.testing.assert_allclose(context.logits(), logits_after(model, text, 1), atol=1e-3)
+
+
 def test_contexts_do_not_touch_each_other(model: GgufModel) -> None:
     """Interleaved equals separate (invariant 109)."""
     left, right = (model.tokenize(text) for text in ("Once upon a time there", "My favourite food is"))

@@ -1,4 +1,4 @@
-"""The language model's runtime, behind the five calls that we need.
+"""The language model's runtime, behind the few calls that we need.
 
 Owns: every call into the ``ik_llama_cpp`` package, the memory that it hands out, and its batch limit.
 Does not own: prompts, sessions, sampling (``llm``).
@@ -83,12 +83,11 @@ class GgufContext:
 
     def forget_from(self, position: int) -> None:
         """Drop every token from ``position`` on."""
-        if position < len(self.tokens):
-            self._api._lib.llama_kv_cache_seq_rm(self._handle, _SEQUENCE, position, -1)
-            del self.tokens[position:]
+        self._api._lib.llama_kv_cache_seq_rm(self._handle, _SEQUENCE, position, -1)
+        del self.tokens[position:]
 
     def read(self, tokens: Sequence[int]) -> None:
-        """Append 1 to `MAX_BATCH` tokens to the sequence."""
+        """Append 1 to `MAX_BATCH` tokens to the sequence, or raise `RuntimeError` and append none."""
         if not 1 <= len(tokens) <= MAX_BATCH:
             raise ValueError(f"a batch has 1 to {MAX_BATCH} tokens, not {len(tokens)}")
         batch = self._api.llama_batch_init(len(tokens), 0, 1)
@@ -104,6 +103,7 @@ class GgufContext:
         finally:
             self._api.llama_batch_free(batch)
         if status != 0:
+            self.forget_from(len(self.tokens))
             raise RuntimeError(f"the language model's runtime failed with status {status}")
         self.tokens.extend(tokens)
 
