@@ -25,24 +25,6 @@ from .turn_detection import EXTENSION_KEYS, ServerVad, TurnDetection, merge_turn
 
 _T = TypeVar("_T")
 
-__all__ = [
-    "AudioConfig",
-    "AudioInput",
-    "AudioOutput",
-    "NoiseReduction",
-    "OverlapPolicy",
-    "PlaybackCommitPolicy",
-    "Prompt",
-    "RetentionRatio",
-    "SessionConfig",
-    "SessionType",
-    "Tracing",
-    "Transcription",
-    "merge",
-    "render",
-    "stock_session",
-]
-
 
 class SessionType(enum.StrEnum):
     REALTIME = "realtime"
