@@ -152,6 +152,7 @@ def test_an_item_can_be_deleted_while_it_is_spoken() -> None:
     conversation.append("a1", " you", bytes(480))
     conversation.cut("a1", 1, 1)
     conversation.close("a1", ItemStatus.INCOMPLETE)
+    conversation.discard("a1")
     assert (conversation.limit("a1", 3), conversation.truncate("a1", 1, 3)) == (0, 0)
     conversation.open_message("resp", "a2", PCM16_24K)
     assert (list(conversation), conversation.audio_bytes) == (["a2"], 0)

@@ -540,6 +540,24 @@ def test_what_is_forgotten_unheard_is_told() -> None:
     ledger = ledger_of()
     speak(ledger)
     ledger.acknowledge_item("item", 400, 0.0)
-    told = [ledger.begin(f"resp_{number}", RATE, 0.0) for number in range(MAX_RESPONSES)]
+    told = []
+    for number in range(MAX_RESPONSES):
+        told.append(ledger.begin(f"resp_{number}", RATE, 0.0))
+        ledger.done(f"resp_{number}")
     assert told == [*[()] * (MAX_RESPONSES - 1), (cut("item", 400, 40),)]
     assert ledger.acknowledge_item("item", 1000, 0.0) is None
+
+
+def test_a_response_that_runs_is_not_forgotten_however_many_follow() -> None:
+    """Out-of-band responses run beside it."""
+    ledger = ledger_of()
+    speak(ledger, done=False)
+    for number in range(2 * MAX_RESPONSES):
+        ledger.begin(f"resp_{number}", RATE, 0.0)
+    speak_item(ledger, "second", "resp", 500, 50)
+    assert positions(ledger) == (1500, 1500, 0, 0)
+    assert len(ledger) == 2 * MAX_RESPONSES + 1
+    for number in range(2 * MAX_RESPONSES):
+        ledger.done(f"resp_{number}")
+    ledger.begin("newest", RATE, 0.0)
+    assert len(ledger) == MAX_RESPONSES
