@@ -116,7 +116,8 @@ class Commands:
         running = None if command.response_id is None else self._responses.find(command.response_id)
         if running is None:
             message = "Cancellation failed: no such response is active"
-            raise ProtocolError(ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE, message, param="response_id")
+            param = None if command.response_id is None else "response_id"
+            raise ProtocolError(ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE, message, param=param)
         self._responses.cancel_out_of_band(running)
 
     def cancel_active(self) -> None:

@@ -93,7 +93,7 @@ class Description:
 
     def _turn_state(self) -> str:
         """idle, user_speaking, responding, or overlapping: both at once."""
-        speaks, answers = self._input.utterance is not None, self._responses.active is not None
+        speaks, answers = self._input.is_spoken, self._responses.active is not None
         if answers:
             return "overlapping" if speaks else "responding"
         return "user_speaking" if speaks else "idle"

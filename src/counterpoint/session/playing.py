@@ -64,7 +64,7 @@ class Playing:
             _check_handed(response, command)
             self._responses.interrupt("client_cancelled")
             spoken = self._conversation.spoken(command.item_id, command.content_index)
-        self._truncate(self._ledger.truncate(spoken, command.audio_end_ms), None)
+        self._truncate(self._ledger.truncate(spoken, command.audio_end_ms))
 
     def clear(self, command: ClearOutput) -> None:
         """The client stops playing: the active response with its epoch, any other for itself."""
@@ -108,14 +108,14 @@ class Playing:
         self._out.emit(OutputCleared(response_id=response_id))
         for cut in cuts:
             if cut.item_id in self._conversation:
-                self._truncate(cut, response_id)
+                self._truncate(cut)
 
-    def _truncate(self, cut: Cut, response_id: str | None) -> None:
+    def _truncate(self, cut: Cut) -> None:
         chars = self._conversation.truncate(cut.item_id, cut.samples, cut.chars)
         self._out.emit(ItemTruncated(item_id=cut.item_id, content_index=0, audio_end_ms=cut.audio_end_ms))
-        fence = None if response_id is None else self._responses.fence_of(response_id)
+        fence = self._responses.fence_of(cut.item_id)
         if fence is not None:
-            self._out.do(TruncateModel(fence, chars, cut.samples))
+            self._out.do(TruncateModel(fence, chars, cut.model_samples))
 
 
 def _check_handed(response: RunningResponse, command: TruncateItem) -> None:

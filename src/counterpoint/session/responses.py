@@ -42,7 +42,7 @@ from .tools import ToolLedger
 
 ResponseOutput = AudioDelta | TextDelta | ItemEnd | ToolCall | TurnEnd | Listen | Failure
 
-#: Responses whose fence is remembered after their end, for a truncation that comes late.
+#: Items whose response is remembered after its end, for a truncation that comes late.
 _REMEMBERED = 256
 
 
@@ -117,7 +117,6 @@ class Responses:
         )
         self._running[self._started] = response
         self.newest_id = response.id
-        self._remember(response)
         if not plan.out_of_band:
             self._conversation.reserve(response.id)
         for cut in self._ledger.begin(response.id, plan.config.audio.output.format.rate, self._state.now):
@@ -220,14 +219,14 @@ class Responses:
             self._out.emit(announce)
         self._writer.cut_items(response)
         for cut in self._ledger.interrupt(response.id, self._state.now):
-            self._limit(cut)
-            self._out.do(TruncateModel(response.fence, cut.chars, cut.samples))
+            self._out.do(TruncateModel(response.fence, self._limit(cut), cut.model_samples))
         response.outcome = outcome
         self._done(response)
 
     def _done(self, response: RunningResponse) -> None:
         assert response.outcome is not None
         del self._running[response.fence.turn]
+        self._remember(response)
         if not response.out_of_band:
             self._conversation.release(response.id)
         if response.outcome.status != "cancelled":
@@ -280,15 +279,18 @@ class Responses:
 
     # ------------------------------------------------------------------ parts
 
-    def _limit(self, cut: Cut) -> None:
-        if cut.item_id in self._conversation:
-            self._conversation.limit(cut.item_id, cut.chars)
+    def _limit(self, cut: Cut) -> int:
+        """What was heard of an item is all that models will see of it; returns the characters."""
+        if cut.item_id not in self._conversation:
+            return cut.chars  # out of band
+        return self._conversation.limit(cut.item_id, cut.chars)
 
     def _remember(self, response: RunningResponse) -> None:
-        self._fences[response.id] = response.fence
-        if len(self._fences) > _REMEMBERED:
+        for item in response.items:
+            self._fences[item.id] = response.fence
+        while len(self._fences) > _REMEMBERED:
             self._fences.popitem(last=False)
 
-    def fence_of(self, response_id: str) -> Fence | None:
-        """Of a response that ran lately."""
-        return self._fences.get(response_id)
+    def fence_of(self, item_id: str) -> Fence | None:
+        """Of the response that said ``item_id``, if that is not long ago."""
+        return self._fences.get(item_id)
