@@ -15,6 +15,7 @@
     └── ClientError                   raised by counterpoint.client
         ├── ConnectionLost            the connection ended and cannot be resumed
         ├── SessionEnded              the server ended the session (carries the reason)
+        ├── AnswerMissed              what was awaited happened in a gap; the conversation shows the outcome
         └── ServerRefused             an error event answered the awaited request
 
 Owns: the classes and what they carry.
@@ -121,11 +122,21 @@ class SessionEnded(ClientError):
         self.reason = reason
 
 
-class ServerRefused(ClientError):
-    """An ``error`` event answered the request that was awaited."""
+class AnswerMissed(ClientError):
+    """What was awaited happened while the server could keep no more events for this client (a gap)."""
 
-    def __init__(self, code: str, message: str, *, param: str | None = None) -> None:
+
+class ServerRefused(ClientError):
+    """An ``error`` event answered the request that was awaited.
+
+    ``retry_after_ms`` says when a retry makes sense, where the server knows.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, param: str | None = None, retry_after_ms: int | None = None
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.param = param
+        self.retry_after_ms = retry_after_ms
