@@ -1,4 +1,4 @@
-"""The official ``openai`` package, unmodified, against the server: by text, by audio, with VAD, tools, cancel.
+"""The official ``openai`` package, unmodified: by text, by audio, with VAD, tools and cancel.
 
 What it receives must parse into its own typed models without a leftover (case I-09).
 """
@@ -173,11 +173,13 @@ async def test_a_mistake_is_an_error_event_and_no_end(connection: AsyncRealtimeC
 
 async def test_an_unknown_model_is_refused(server: Server) -> None:
     base = server.url.removesuffix("/realtime")
-    async with AsyncOpenAI(api_key="unused", base_url=base, websocket_base_url=base) as client:
-        async with client.realtime.connect(model="nope") as connection:
-            error = (await events_until(connection, "error"))[-1].error
-            assert error.code == "model_not_found"
-            with pytest.raises(ConnectionClosed) as closed:
-                await connection.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1008
+    async with (
+        AsyncOpenAI(api_key="unused", base_url=base, websocket_base_url=base) as client,
+        client.realtime.connect(model="nope") as connection,
+    ):
+        error = (await events_until(connection, "error"))[-1].error
+        assert error.code == "model_not_found"
+        with pytest.raises(ConnectionClosed) as closed:
+            await connection.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1008
