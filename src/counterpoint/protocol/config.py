@@ -18,7 +18,7 @@ from counterpoint.errors import ProtocolError
 
 from . import beta
 from .audio import PCM16_24K, AudioFormat
-from .fields import Fields
+from .fields import MAX_ID_CHARS, Fields
 from .formats import read_format, stock_format, write_format
 from .tools import Tool, ToolChoice, read_tool_choice, read_tools
 from .turn_detection import EXTENSION_KEYS, ServerVad, TurnDetection, merge_turn_detection
@@ -148,7 +148,7 @@ def _merge_session(current: SessionConfig, patch: Fields, extended: bool) -> Ses
     limit = read_max_output_tokens(patch, "max_output_tokens")
     return SessionConfig(
         type=current.type if kind is None else SessionType(kind),
-        model=_given(patch.identifier("model"), current.model),
+        model=patch.string("model", max_chars=MAX_ID_CHARS) or current.model,
         instructions=_given(patch.string("instructions"), current.instructions),
         output_modalities=_given(read_modalities(patch, "output_modalities"), current.output_modalities),
         audio=_merge_audio(current.audio, patch, extended),
@@ -313,7 +313,7 @@ def render(config: SessionConfig, *, extended: bool, live: dict[str, Any]) -> di
         "instructions": config.instructions,
         "output_modalities": list(config.output_modalities),
         "audio": _render_audio(config.audio),
-        "tools": msgspec.to_builtins(config.tools),
+        "tools": [msgspec.to_builtins(tool) for tool in config.tools],
         "tool_choice": msgspec.to_builtins(config.tool_choice),
         "max_output_tokens": "inf" if config.max_output_tokens is None else config.max_output_tokens,
         "tracing": msgspec.to_builtins(config.tracing),
