@@ -1,4 +1,4 @@
-"""The engines, loaded once for all tests of this folder.
+"""The engines of the embedded voice, loaded once for all tests that use them.
 
 Owns: that one copy.
 Does not own: skipping. Where the packages are missing, loading fails and says how to install them.
