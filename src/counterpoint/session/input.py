@@ -112,7 +112,7 @@ class InputLine:
             raise ProtocolError(ErrorCode.UNSUPPORTED, "the model takes no images", param="video_frames")
         if command.audio and not self._state.capabilities.audio_input:
             raise ProtocolError(ErrorCode.UNSUPPORTED, "the model takes no audio", param="audio")
-        fmt = command.format or self._state.config.audio.input.format
+        fmt = command.format_within(self._state.config.audio.input.format)
         self._check_length(command.audio, fmt)
         pcm = self._decoder.push(command.audio, fmt)
         self._extras += [InputImage(image) for image in command.video_frames]
