@@ -62,7 +62,7 @@ def test_only_audio_is_dropped_by_a_replay_policy() -> None:
 
 
 def test_an_interruption_discards_deltas_and_terminals_and_nothing_else() -> None:
-    """Openings die with their item only; what is about the whole response stays (wire contract, section 6)."""
+    """Openings die with their item only; what is about the whole response stays (wire, section 6)."""
     discarded = {kind.type for kind in CATALOG.values() if kind.discarded}
     assert discarded == {
         "conversation.item.done",

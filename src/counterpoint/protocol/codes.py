@@ -15,6 +15,7 @@ class CloseCode(enum.IntEnum):
 
     NORMAL = 1000  #: the session is closed; also what a client sends to end its session
     GOING_AWAY = 1001  #: only from clients: a detach
+    NO_STATUS = 1005  #: never sent: what a close frame without a code reads as
     MALFORMED = 1007  #: a text frame that is not UTF-8
     REFUSED = 1008  #: unknown model, refused resume, key revoked
     TOO_LARGE = 1009  #: a frame over ``limits.max_frame_bytes``

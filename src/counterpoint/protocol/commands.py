@@ -79,7 +79,7 @@ class AppendAudio(BaseCommand, frozen=True):
     format: AudioFormat | None = None  #: of this append alone; None: the session's
     sample_rate_hz: int | None = None  #: of this append alone, in the encoding that holds for it
     is_speech: bool | None = None  #: the client's own detector; None: unknown
-    video_frames: tuple[str, ...] = ()  #: images, as data URIs or Base64
+    video_frames: tuple[str, ...] = ()  #: images, as data URIs
 
     def format_within(self, session: AudioFormat) -> AudioFormat:
         """How the bytes are to be read in a session whose input format is ``session``.
