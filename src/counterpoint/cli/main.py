@@ -16,6 +16,7 @@ import typer
 
 from counterpoint.errors import ConfigurationError, CounterpointError
 
+from .bench import bench
 from .install_voice import install_voice
 from .serve import serve
 from .version import version
@@ -32,6 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("serve")(serve)
+app.command("bench")(bench)
 app.command("install-voice")(install_voice)
 app.command("version")(version)
 
