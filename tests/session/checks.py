@@ -110,7 +110,7 @@ _CONTENT_FROM, _CONTENT_TO = 2, 3
 
 
 def _items_in_order(events: list[ev.Event]) -> None:
-    """Every step once and in order, content within its part, and one item from its end to ``response.done``."""
+    """Every step once and in order, content within its part, and in ``response.done`` as it ended."""
     steps: dict[str, int] = {}
     done: dict[str, ev.OutputItemDone] = {}
     for event in events:
