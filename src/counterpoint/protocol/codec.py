@@ -27,8 +27,6 @@ MAX_DEPTH = 64
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder()
 
-_APPEND = "input_audio_buffer.append"
-
 _AUDIO_DELTA = (
     b'{"type":"response.output_audio.delta","event_id":"%b","response_id":"%b","item_id":"%b",'
     b'"output_index":%d,"content_index":%d,"delta":"%b"}'
