@@ -125,7 +125,7 @@ class FakeLanguageModel:
 
 @dataclass
 class FakeSynthesizer:
-    """Speaks every character for 10 ms; a text that holds "unspeakable" raises."""
+    """Speaks every character for 10 ms; "unspeakable" raises, "mute" has no sound."""
 
     delay: float = 0.03
     calls: Counted = field(default_factory=Counted)
@@ -137,7 +137,7 @@ class FakeSynthesizer:
             await asyncio.sleep(self.delay)
             if "unspeakable" in text:
                 raise RuntimeError("lost my voice")
-            return sound_of(text)
+            return b"" if "mute" in text else sound_of(text)
 
 
 @dataclass

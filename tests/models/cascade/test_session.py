@@ -16,7 +16,6 @@ from counterpoint.plugins.contract import (
     AudioDelta,
     Failure,
     Fence,
-    ModelSession,
     ResponseRequest,
     Scope,
     TextDelta,
@@ -46,11 +45,6 @@ async def speak(session: CascadeSession, utterance: int = 1, ms: int = 1000) -> 
 
 async def commit(session: CascadeSession, utterance: int = 1, **changes: Any) -> None:
     await session.push(step(utterance, silent(20), final=True, **changes))
-
-
-def test_it_is_a_model_session() -> None:
-    session: ModelSession = CascadeSession(SESSION, fakes().stages(), set())
-    assert session is not None
 
 
 def test_a_prepared_answer_is_used_and_comes_at_once() -> None:
@@ -124,6 +118,19 @@ def test_a_written_answer_is_not_spoken() -> None:
         assert [event.text for event in outlet.of(TextDelta)] == ["Well, that is good.", " So it is."]
         assert outlet.of(AudioDelta) == []
         assert stages.synthesizer.spoken == []
+        await session.close()
+
+    run_virtual(main())
+
+
+def test_a_sentence_without_a_sound_is_still_in_the_transcript() -> None:
+    async def main() -> None:
+        session, outlet = await fakes("hi", "This is mute. This is not.").session()
+        await session.respond(request(1, user("u", "hi")))
+        await outlet.ended(1)
+        assert outlet.events(1)[0] == TextDelta("This is mute.")
+        assert outlet.text() == "This is mute. This is not."
+        assert outlet.pcm() == sound_of("This is not.")
         await session.close()
 
     run_virtual(main())
@@ -553,6 +560,23 @@ def test_only_the_newest_utterances_are_kept() -> None:
         for utterance in range(1, 101):
             await session.push(step(utterance, loud(100), final=True))
         assert [begun.cancelled for begun in stages.transcriber.begun] == [True] * 92 + [False] * 8
+        await session.close()
+
+    run_virtual(main())
+
+
+def test_an_utterance_whose_words_are_awaited_is_kept() -> None:
+    async def main() -> None:
+        stages = fakes([f"number {n}" for n in range(20)])
+        stages.transcriber.delay = 10
+        session, outlet = await stages.session()
+        for utterance in range(20):
+            await session.push(step(utterance, loud(100), final=True, transcribe=True))
+            await asyncio.sleep(0)
+        await asyncio.sleep(20)
+        assert {event.input: event.text for event in outlet.of(UserTranscript)} == {
+            n: f"number {n}" for n in range(20)
+        }
         await session.close()
 
     run_virtual(main())

@@ -9,14 +9,14 @@ from tests.models.support import run_virtual
 from counterpoint.errors import ConfigurationError, ProtocolError
 from counterpoint.models.scripted.call_log import CAPACITY, CallLog
 from counterpoint.models.scripted.plugin import ScriptedPlugin
-from counterpoint.plugins.contract import Fence, Interaction
+from counterpoint.plugins.contract import Fence, Interaction, ModelPlugin
 from counterpoint.plugins.loading import load_plugin
 from counterpoint.protocol.config import AudioConfig, AudioOutput, SessionConfig
 
 
 def test_it_is_found_by_its_name() -> None:
-    plugin = load_plugin("scripted", {"open_delay_ms": "20", "fail_open": "true"})
-    assert isinstance(plugin, ScriptedPlugin)
+    plugin: ModelPlugin = ScriptedPlugin({})
+    assert isinstance(load_plugin("scripted", {"open_delay_ms": "20", "fail_open": "true"}), type(plugin))
     assert plugin.capabilities().interaction is Interaction.TURN
     assert plugin.capabilities().input_rate == plugin.capabilities().output_rate == 24_000
 

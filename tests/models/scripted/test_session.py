@@ -19,7 +19,6 @@ from counterpoint.plugins.contract import (
     Failure,
     Fence,
     Listen,
-    ModelSession,
     Scope,
     ToolCall,
     TurnEnd,
@@ -41,11 +40,6 @@ async def open_session(
 
 def asked(script: Any, turn: int = 1, *history: Any, **changes: Any) -> Any:
     return request(turn, *history, extra={"script": script}, **changes)
-
-
-def test_it_is_a_model_session() -> None:
-    session: ModelSession = ScriptedPlugin({}).create_session(SESSION)
-    assert isinstance(session, ScriptedSession)
 
 
 def test_realtime_chunks_come_when_they_are_due() -> None:

@@ -30,7 +30,8 @@ from .utterance import Utterance
 
 log = structlog.get_logger(__name__)
 
-#: More than a prompt ever mentions, and twice as many turns as may wait for an answer.
+#: Utterances kept: more than a prompt mentions, twice as many as may wait for an answer. Those whose words
+#: are being found stay until they are.
 CAPACITY: Final = 8
 
 Emit = Callable[[Fence, ModelEvent], None]
@@ -110,7 +111,12 @@ class Hearing:
         return self._utterances[item.id]
 
     def _begin(self, key: int | str) -> Utterance:
-        while len(self._utterances) >= CAPACITY:
-            self._utterances.pop(next(iter(self._utterances))).cancel()
+        if len(self._utterances) >= CAPACITY:
+            self._drop_oldest()
         utterance = self._utterances[key] = Utterance(key, self._transcriber.start())
         return utterance
+
+    def _drop_oldest(self) -> None:
+        oldest = next((key for key, utterance in self._utterances.items() if not utterance.busy), None)
+        if oldest is not None:
+            self._utterances.pop(oldest).cancel()

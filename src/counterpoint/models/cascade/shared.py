@@ -21,6 +21,10 @@ class Shared(Generic[T]):
         self._task = asyncio.create_task(work, name=name)
         self._task.add_done_callback(_look_at)
 
+    @property
+    def done(self) -> bool:
+        return self._task.done()
+
     async def result(self) -> T:
         """What ``work`` returns; raises what it raises."""
         return await asyncio.shield(self._task)

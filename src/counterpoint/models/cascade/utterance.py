@@ -30,6 +30,11 @@ class Utterance:
         #: Audio came after its words were asked for: silence, as far as loudness tells.
         self._more = False
 
+    @property
+    def busy(self) -> bool:
+        """Somebody waits for its words."""
+        return self._text is not None and not self._text.done
+
     def feed(self, pcm: bytes) -> bool:
         """More audio, int16 at 16 kHz. True if it is speech, which voids what was made of the utterance."""
         self._transcription.feed(pcm)
