@@ -43,6 +43,7 @@ from .configure import Configuring
 from .conversation import Conversation
 from .describe import Description
 from .effects import Effect, Tag
+from .idle import Idle
 from .input import InputLine
 from .inputs import (
     Attached,
@@ -123,7 +124,8 @@ class SessionMachine:
         )
         self._configuring = Configuring(state, out, ledger, self._input, validate, self._description.session)
         self._closing = Closing(state, out, self._responses, self._turns)
-        self._lifespan = Lifespan(state, out, limits, self._closing)
+        self._idle = Idle(state, ledger, self._input, self._turns, self._responses)
+        self._timed = (self._input, self._responses, self._idle, Lifespan(state, out, limits, self._closing))
         self._commands = Commands(
             self._input,
             self._turns,
@@ -204,13 +206,12 @@ class SessionMachine:
         """When ``DeadlineReached`` is due, if nothing else comes before."""
         if not self.is_open:
             return None
-        deadlines = (self._input.deadline(), self._responses.deadline(), self._lifespan.deadline())
+        deadlines = (part.deadline() for part in self._timed)
         return min((at for at in deadlines if at is not None), default=None)
 
     def _expire(self) -> None:
-        self._input.expire()
-        self._responses.expire()
-        self._lifespan.expire()
+        for part in self._timed:
+            part.expire()
 
     # ------------------------------------------------------------------ steps
 
@@ -229,6 +230,7 @@ class SessionMachine:
         else:
             self._take_late(news)
         self._go_on()
+        self._idle.watch()
         return self._out.take()
 
     def _go_on(self) -> None:
@@ -260,6 +262,7 @@ class SessionMachine:
             case Attached():
                 self._state.attached = True
                 self._input.resume_clock()
+                self._idle.resume_clock()
             case Detached():
                 self._state.attached = False
             case CloseRequested(reason):

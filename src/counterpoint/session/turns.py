@@ -20,6 +20,7 @@ from counterpoint.protocol.commands import CommitAudio
 from counterpoint.protocol.config import OverlapPolicy, SessionType
 from counterpoint.protocol.events import (
     InputCommitted,
+    InputTimeout,
     ItemAdded,
     ItemDone,
     SpeechStarted,
@@ -198,6 +199,13 @@ class Turns:
         self._add(item_id, content, None)
         if respond:
             self._respond(item_id, self._planner.last_input)
+
+    def time_out(self, start_ms: int, end_ms: int) -> None:
+        """Nobody spoke for too long: the silence is a turn, and is answered (``idle_timeout_ms``)."""
+        item_id = self._ids.item()
+        self._out.emit(InputTimeout(audio_start_ms=start_ms, audio_end_ms=end_ms, item_id=item_id))
+        self._add(item_id, (InputAudio(audio=b"", transcript=""),), None)
+        self._respond(item_id, self._planner.last_input)
 
     def _add(self, item_id: str, content: tuple[ContentPart, ...], input: int | None) -> None:
         self._conversation.add(Message(id=item_id, role=Role.USER, content=content), input=input)
