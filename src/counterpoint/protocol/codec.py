@@ -8,6 +8,7 @@ over (design, "One event's way out").
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -27,10 +28,7 @@ MAX_DEPTH = 64
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder()
 
-_AUDIO_DELTA = (
-    b'{"type":"response.output_audio.delta","event_id":"%b","response_id":"%b","item_id":"%b",'
-    b'"output_index":%d,"content_index":%d,"delta":"%b"}'
-)
+_AUDIO_DELTA = b'{"type":"response.output_audio.delta","event_id":"'
 
 
 # --------------------------------------------------------------------------- decoding
@@ -132,17 +130,21 @@ def encode_body(event: Event, event_id: str) -> bytes:
     ``type`` is always the first key and ``event_id`` the second.
     """
     if isinstance(event, OutputAudioDelta):
-        return _AUDIO_DELTA % (
-            event_id.encode(),
-            event.response_id.encode(),
-            event.item_id.encode(),
-            event.output_index,
-            event.content_index,
-            pybase64.b64encode(event.pcm),
-        )
+        part = _audio_part(event.response_id, event.item_id, event.output_index, event.content_index)
+        audio = pybase64.b64encode(event.pcm)
+        return b"".join((_AUDIO_DELTA, event_id.encode(), part, audio, b'"}'))
     encoded = _ENCODER.encode(event)
     head = encoded.index(b'"', len(b'{"type":"')) + 1
     return b'%b,"event_id":"%b"%b' % (encoded[:head], event_id.encode(), encoded[head:])
+
+
+@functools.lru_cache(maxsize=4096)
+def _audio_part(response_id: str, item_id: str, output_index: int, content_index: int) -> bytes:
+    """What all audio deltas of a part have in common: formatting it anew costs as much as all the rest."""
+    return (
+        f'","response_id":"{response_id}","item_id":"{item_id}",'
+        f'"output_index":{output_index},"content_index":{content_index},"delta":"'
+    ).encode()
 
 
 def encode_duplex(duplex: Duplex) -> bytes:
@@ -151,9 +153,6 @@ def encode_duplex(duplex: Duplex) -> bytes:
 
 def join(body: bytes, duplex: bytes | None, seq: int | None) -> bytes:
     """The frame of an event: its body, with its ``duplex`` object and its number if it has them."""
-    tail = b""
     if duplex:
-        tail = b',"duplex":' + duplex
-    if seq is not None:
-        tail += b',"server_event_seq":%d' % seq
-    return body if not tail else b"".join((memoryview(body)[:-1], tail, b"}"))
+        body = b'%b,"duplex":%b}' % (body[:-1], duplex)
+    return body if seq is None else body[:-1] + b',"server_event_seq":%d}' % seq

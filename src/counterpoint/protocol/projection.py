@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from . import beta as beta_shape
-from .catalog import EventKind
+from .catalog import CATALOG, EventKind
 from .codec import join
 from .config import stock_session
 from .formats import stock_format
@@ -28,10 +28,12 @@ def session_frame(
     kind: EventKind, body: bytes, duplex: bytes, number: int, *, extended: bool, beta: bool
 ) -> bytes | None:
     """The frame of a session event under its number; None if the connection has no word for it."""
-    projected = _project(kind, body, extended=extended, beta=beta)
-    if projected is None:
-        return None
-    return join(projected, duplex if extended else None, number)
+    if beta or not (extended or kind.type in _PLAIN):
+        projected = _project(kind, body, extended=extended, beta=beta)
+        if projected is None:
+            return None
+        body = projected
+    return join(body, duplex if extended else None, number)
 
 
 def connection_frame(kind: EventKind, body: bytes, *, extended: bool, beta: bool) -> bytes | None:
@@ -87,3 +89,6 @@ _STOCK_EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "response.created": _strip_response,
     "response.done": _strip_response,
 }
+
+#: Official events that every connection sees as they are, beta names aside: almost all that is ever sent.
+_PLAIN = frozenset(kind.type for kind in CATALOG.values() if kind.official and kind.type not in _STOCK_EDITS)
