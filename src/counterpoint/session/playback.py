@@ -233,6 +233,7 @@ class PlaybackLedger:
         part = self._parts.get(spoken.item_id)
         if part is not None:
             part.limit = samples if part.limit is None else min(samples, part.limit)
+            part.acknowledge(samples)  # a client cuts where it stopped playing
             chars = min(part.alignment.chars_at(samples), spoken.chars)
         else:
             chars = spoken.chars * samples // spoken.samples if spoken.samples else 0
