@@ -118,11 +118,12 @@ class Driver:
         self.eager = eager
         self.detects = detects
         self.extended = True
+        self.limits = limits or Limits()
         self.machine = SessionMachine(
             "sess_test",
             config(**(MANUAL if patch is None else patch)),
             capabilities,
-            limits or Limits(),
+            self.limits,
             IdSource("beef"),
             validate=lambda candidate, current: candidate,
             duplex=duplex,

@@ -86,7 +86,8 @@ class InputLine:
 
     @property
     def clock_ms(self) -> int:
-        return samples_to_ms(self._buffer.end_sample, SESSION_RATE)
+        """All that came in, what the resampler still holds included."""
+        return samples_to_ms(self._buffer.end_sample + self._decoder.pending_samples, SESSION_RATE)
 
     @property
     def is_spoken(self) -> bool:
