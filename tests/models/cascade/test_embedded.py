@@ -47,7 +47,7 @@ class CountingAsr:
 class EndlessLlm:
     """One token per character; writes "so " until it is stopped."""
 
-    context_tokens = 400
+    context_tokens = 600
 
     def __init__(self) -> None:
         self.prompts: list[list[llm.Message]] = []
@@ -137,8 +137,9 @@ async def test_an_answer_is_a_prompts_size_and_its_pieces(worker: Worker) -> Non
     model = EmbeddedLanguageModel(cast(Any, engine), worker)
     messages = [Message("system", "s"), Message("user", "hi")]
     written = [item async for item in model.stream(messages, Writing("one", max_tokens=3))]
-    assert written == [PromptRead(3), Piece("so "), Piece("so "), Piece("so ")]
-    assert engine.prompts == [[llm.Message("system", "s"), llm.Message("user", "hi")]]
+    (prompt,) = engine.prompts
+    assert written == [PromptRead(engine.count_tokens(prompt)), Piece("so "), Piece("so "), Piece("so ")]
+    assert (prompt[0], prompt[-1]) == (llm.Message("system", "s"), llm.Message("user", "hi"))
 
 
 async def test_an_answer_ends_where_the_context_would(worker: Worker) -> None:

@@ -36,6 +36,14 @@ _LEAST_SPEECH: Final = 15
 _LLM_THREADS: Final = 3
 #: Room that is kept in the model's memory for an answer; longer ones end there.
 _MOST_ANSWER_TOKENS: Final = 120
+#: A conversation in front of the conversation. Without it the model often repeats what it is told, or tells
+#: a story; with it, it answers. It names no topic, since topics come back.
+_EXAMPLE: Final = (
+    llm.Message("user", "Hi there."),
+    llm.Message("assistant", "Hello! What can I do for you?"),
+    llm.Message("user", "I have a question."),
+    llm.Message("assistant", "Of course. What would you like to know?"),
+)
 #: Sentences of one answer: the model is fluent and wanders.
 _SENTENCES: Final = 2
 
@@ -127,8 +135,7 @@ class EmbeddedLanguageModel:
 
     def _prompt(self, messages: Sequence[Message]) -> list[llm.Message]:
         room = self._engine.context_tokens - _MOST_ANSWER_TOKENS
-        fitting = fit(messages, lambda some: self._engine.count_tokens(_theirs(some)), room)
-        return _theirs(fitting)
+        return _prompt_of(fit(messages, lambda some: self._engine.count_tokens(_prompt_of(some)), room))
 
 
 class EmbeddedSynthesizer:
@@ -150,5 +157,7 @@ def quietest(samples: NDArray[np.float32], first: int, last: int) -> int:
     return first + (int(loudness.argmin()) * WINDOW + width * WINDOW // 2)
 
 
-def _theirs(messages: Sequence[Message]) -> list[llm.Message]:
-    return [llm.Message(message.role, message.text) for message in messages]
+def _prompt_of(messages: Sequence[Message]) -> list[llm.Message]:
+    """The system's message, the example, and the rest."""
+    system, *rest = (llm.Message(message.role, message.text) for message in messages)
+    return [system, *_EXAMPLE, *rest]
