@@ -26,6 +26,9 @@ from .state import RunState
 
 Transcript = UserTranscript | UserTranscriptFailed
 
+#: Utterances that a transcript may still come for; a model that was not asked for one sends none.
+_EXPECTED = 256
+
 
 @dataclass(slots=True)
 class _Utterance:
@@ -46,6 +49,8 @@ class Transcripts:
         """Utterance ``input`` began."""
         if self._state.capabilities.transcribes:
             self._utterances[input] = _Utterance()
+        if len(self._utterances) > _EXPECTED:
+            del self._utterances[next(iter(self._utterances))]
 
     def forget(self, input: int) -> None:
         """It was dropped before it was committed."""
