@@ -12,13 +12,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHON ?=
 PORT ?= 8099
 ARGS ?=
-MARKS ?= not (voice or slow or browser)
+MARKS ?= not (slow or browser)
 TESTS ?= tests
 
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test check format docs bench lock clean
+.PHONY: help run test browser check format docs bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -28,8 +28,13 @@ run: $(call installed,voice) ## install everything, then serve the voice and its
 	@echo "When it is ready, open http://127.0.0.1:$(PORT)/ (Ctrl-C stops it)"
 	@$(BIN)/counterpoint serve --port $(PORT) $(ARGS)
 
-test: $(call installed,dev) ## run the tests
+test: $(call installed,dev) $(call installed,voice) ## run the tests, those of the embedded voice included
+	@$(BIN)/counterpoint install-voice
 	@$(BIN)/python -m pytest -m "$(MARKS)" $(ARGS) $(TESTS)
+
+browser: $(call installed,dev) $(call installed,voice) ## run the tests of the page; they need Chromium
+	@$(BIN)/counterpoint install-voice
+	@$(BIN)/python -m pytest -m browser $(ARGS) tests/serving/page
 
 check: $(call installed,dev) ## format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
