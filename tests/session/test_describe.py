@@ -18,7 +18,8 @@ def test_the_session_object_has_every_key_of_the_contract() -> None:
     """Wire, section 2."""
     session = Driver().machine.describe()
     keys = """state turn_state epoch turn_id active_response_id capabilities overlap_policy
-    overlap_short_ack_ms overlap_barge_in_ms overlap_silence_rms playback_commit_policy playback idle_timeout_s extra_body"""
+    overlap_short_ack_ms overlap_barge_in_ms overlap_silence_rms playback_commit_policy playback
+    idle_timeout_s extra_body"""
     assert set(keys.split()) <= set(session)
     capabilities = """interaction unit_ms supports_barge_in supports_session_resume supports_audio_truncate
     supports_text_input supports_video_input supports_tools input_audio_formats output_audio_formats

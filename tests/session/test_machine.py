@@ -233,7 +233,13 @@ class RandomSession:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         patch = self.rng.choice(
-            [MANUAL, vad(), vad(interrupt_response=False), vad() | {"overlap_policy": "graded"}]
+            [
+                MANUAL,
+                vad(idle_timeout_ms=2000),
+                vad(interrupt_response=False),
+                vad(false_interruption_ms=900),
+                vad() | {"overlap_policy": "graded"},
+            ]
         )
         self.driver = Driver(patch, duplex=self.rng.random() < 0.7, eager=self.rng.random() < 0.3)
         self.said = 0
@@ -282,7 +288,7 @@ class RandomSession:
             TurnEnd,
             TurnEnd,
             Failure,
-            lambda: UserTranscript(self.rng.randrange(1, 9), "said"),
+            lambda: UserTranscript(self.rng.randrange(1, 9), self.rng.choice(("said", ""))),
         ]
         fence = self.rng.choice(self.driver.requests[-3:]).fence
         self.driver.model(self.rng.choice(outputs)(), fence=fence)

@@ -89,7 +89,8 @@ class Description:
         return tuple(events)
 
     def _playback(self) -> PlaybackPositions:
-        return self._ledger.positions(self._responses.newest_id, self._state.now)
+        newest = self._responses.newest
+        return self._ledger.positions(newest.id, self._state.now) if newest else PlaybackPositions()
 
     def _turn_state(self) -> str:
         """idle, user_speaking, responding, or overlapping: both at once."""

@@ -11,6 +11,7 @@ from counterpoint.protocol.turn_detection import ServerVad
 
 from .input import InputLine
 from .playback import PlaybackLedger
+from .response import RunningResponse
 from .responses import Responses
 from .state import RunState
 from .turns import Turns
@@ -30,8 +31,8 @@ class Idle:
         self._input = input
         self._turns = turns
         self._responses = responses
-        #: The answer whose end is waited for, or whose silence is measured; only an answer starts the clock.
-        self._after = ""
+        #: The answer whose silence is measured; only an answer starts the clock.
+        self._after: RunningResponse | None = None
         self._quiet_since: float | None = None
 
     def watch(self) -> None:
@@ -42,9 +43,9 @@ class Idle:
         ends_at = self._playback_end()
         if ends_at is not None:
             self._quiet_since = ends_at
-        elif self._after != self._responses.newest_id:
+        elif self._after is not self._responses.newest:
             self._quiet_since = self._state.now
-        self._after = self._responses.newest_id
+        self._after = self._responses.newest
 
     def resume_clock(self) -> None:
         """A client that was away was not silent."""
@@ -71,8 +72,8 @@ class Idle:
 
     def _playback_end(self) -> float | None:
         """When the client will have heard what it was sent of the newest answer, if it has not yet."""
-        now = self._state.now
-        if not self._ledger.is_playing(now):
+        now, newest = self._state.now, self._responses.newest
+        if newest is None or not self._ledger.is_playing(now):
             return None
-        positions = self._ledger.positions(self._responses.newest_id, now)
+        positions = self._ledger.positions(newest.id, now)
         return now + (positions.sent_ms - positions.played_ms) / 1000

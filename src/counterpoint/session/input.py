@@ -17,6 +17,7 @@ from counterpoint.audio.buffer import UtteranceBuffer
 from counterpoint.audio.decoder import InputDecoder
 from counterpoint.audio.resample import StreamingResampler
 from counterpoint.audio.turns import (
+    PAUSE_MS,
     CheckTurnEnd,
     SegmentEvent,
     SpeechPaused,
@@ -37,15 +38,18 @@ from counterpoint.protocol.items import ContentPart, InputImage, InputText
 from .effects import Forget, Push
 from .hearing import Hearing
 from .inputs import Detected, TurnChecked
+from .judging import Judging
 from .out import Out
 from .state import RunState
 from .turns import Turns
-from .utterance import Utterance
+from .utterance import Spoken, Utterance
 
 _SAMPLE_BYTES = 2
 
 #: A shorter buffer is no turn (wire contract, section 4).
 _MIN_COMMIT_SAMPLES = ms_to_samples(100, SESSION_RATE)
+
+_PAUSE_SAMPLES = ms_to_samples(PAUSE_MS, SESSION_RATE)
 
 #: No turn model listens further back.
 _CHECKED_SAMPLES = ms_to_samples(8_000, SESSION_RATE)
@@ -53,13 +57,22 @@ _CHECKED_SAMPLES = ms_to_samples(8_000, SESSION_RATE)
 
 class InputLine:
     def __init__(
-        self, state: RunState, out: Out, ids: IdSource, limits: Limits, turns: Turns, *, turn_model: bool
+        self,
+        state: RunState,
+        out: Out,
+        ids: IdSource,
+        limits: Limits,
+        turns: Turns,
+        judging: Judging,
+        *,
+        turn_model: bool,
     ) -> None:
         self._state = state
         self._out = out
         self._ids = ids
         self._limits = limits
         self._turns = turns
+        self._judging = judging
         self._turn_model = turn_model
         self._decoder = InputDecoder()
         #: Of one turn; 0: any number.
@@ -227,7 +240,7 @@ class InputLine:
         if self._hearing is not None:
             self._hearing.detect(pcm, is_speech)
         else:
-            utterance = self._utterance or self._open(start)
+            utterance = self._utterance or self._open(start, start)
             self._push(utterance, self._buffer.end_sample)
 
     # ------------------------------------------------------------------ speech
@@ -235,8 +248,9 @@ class InputLine:
     def _follow(self, events: list[SegmentEvent]) -> None:
         for event in events:
             match event:
-                case SpeechStarted(start_sample):
-                    self._turns.speech_started(self._open(start_sample))
+                case SpeechStarted(start_sample, onset_sample):
+                    self._judging.settle()
+                    self._turns.speech_started(self._open(start_sample, onset_sample))
                 case SpeechPaused(at_sample):
                     self._pause(at_sample)
                 case SpeechResumed():
@@ -252,6 +266,7 @@ class InputLine:
         assert self._utterance is not None
         self._push(self._utterance, at_sample)
         self._hold_at = at_sample
+        self._utterance.speech_end = at_sample - _PAUSE_SAMPLES
         self._turns.speech_paused(self._utterance)
 
     def _check_turn(self, at_sample: int) -> None:
@@ -266,7 +281,13 @@ class InputLine:
             self._drop(self._utterance)
             return
         self._turns.announce_end(self._utterance, end_sample)
-        self._commit(self._utterance, end_sample, respond=self._turns.answers_speech())
+        respond = self._turns.answers_speech()
+        if self._judging.doubts(self._utterance, self._extras):
+            self._judging.judge(
+                self._take_audio(self._utterance, end_sample, transcribe=True), respond=respond
+            )
+        else:
+            self._commit(self._utterance, end_sample, respond=respond)
 
     def _end_long_turn(self, hearing: Hearing) -> None:
         """``limits.max_turn_s`` of speech are a turn, and what follows is another."""
@@ -281,14 +302,14 @@ class InputLine:
 
     # ------------------------------------------------------------------ the open utterance
 
-    def _open(self, start: int) -> Utterance:
+    def _open(self, start: int, onset: int) -> Utterance:
         self._last_input += 1
         resampler = StreamingResampler(SESSION_RATE, self._state.capabilities.input_rate)
-        self._utterance = Utterance(self._last_input, self._ids.item(), start, start, resampler)
+        self._utterance = Utterance(self._last_input, self._ids.item(), start, onset, start, resampler)
         self._turns.expect(self._utterance)
         return self._utterance
 
-    def _push(self, utterance: Utterance, end: int, *, final: bool = False) -> None:
+    def _push(self, utterance: Utterance, end: int, *, final: bool = False, transcribe: bool = False) -> None:
         """Hand the model what it does not have yet, up to ``end``."""
         audio = b""
         if end > utterance.pushed:
@@ -304,16 +325,22 @@ class InputLine:
             audio,
             final,
             real_samples=len(audio) // _SAMPLE_BYTES,
-            transcribe=final and self._state.config.audio.input.transcription is not None,
+            transcribe=transcribe,
         )
         self._out.do(Push(step))
 
     def _commit(self, utterance: Utterance, end: int, *, respond: bool) -> None:
-        self._push(utterance, end, final=True)
+        asked = self._state.config.audio.input.transcription is not None
+        spoken = self._take_audio(utterance, end, transcribe=asked)
+        self._turns.commit(spoken, self._take_extras(), respond=respond)
+
+    def _take_audio(self, utterance: Utterance, end: int, *, transcribe: bool) -> Spoken:
+        """The utterance is over: the model gets the rest of it, and the buffer gives it up."""
+        self._push(utterance, end, final=True, transcribe=transcribe)
         pcm = self._buffer.slice(utterance.start, end)
         self._close()
         self._buffer.drop_before(end)
-        self._turns.commit(utterance, pcm, self._take_extras(), respond=respond)
+        return Spoken(utterance, pcm)
 
     def _drop(self, utterance: Utterance) -> None:
         self._close()

@@ -64,6 +64,7 @@ from .inputs import (
     TurnChecked,
 )
 from .items import Items
+from .judging import Judging
 from .lifespan import Lifespan
 from .out import Out
 from .plan import Planner, Validate
@@ -74,6 +75,7 @@ from .state import Lifecycle, ModelSide, RunState
 from .tools import ToolLedger
 from .transcripts import Transcripts
 from .turns import Turns
+from .unheard import Remainders
 from .waiting import Waiting, WaitingCommands, loses_input
 
 
@@ -117,15 +119,18 @@ class SessionMachine:
             self._responses,
             playing,
             self._transcripts,
+            Remainders(state, conversation, ledger, self._responses),
         )
-        self._input = InputLine(state, out, ids, limits, self._turns, turn_model=turn_model)
+        self._judging = Judging(state, out, self._turns, self._responses)
+        self._input = InputLine(state, out, ids, limits, self._turns, self._judging, turn_model=turn_model)
         self._description = Description(
             state, limits, conversation, ledger, self._responses, self._input, resumable=resumable
         )
         self._configuring = Configuring(state, out, ledger, self._input, validate, self._description.session)
         self._closing = Closing(state, out, self._responses, self._turns)
         self._idle = Idle(state, ledger, self._input, self._turns, self._responses)
-        self._timed = (self._input, self._responses, self._idle, Lifespan(state, out, limits, self._closing))
+        lifespan = Lifespan(state, out, limits, self._closing)
+        self._timed = (self._input, self._judging, self._responses, self._idle, lifespan)
         self._commands = Commands(
             self._input,
             self._turns,
@@ -328,6 +333,7 @@ class SessionMachine:
         match event:
             case UserTranscript() | UserTranscriptFailed():
                 self._transcripts.take(event)
+                self._judging.hear(event)
             case Failure(scope=Scope.SESSION):
                 self._closing.fail("the model side was lost")
             case AudioDelta() | TextDelta() | ItemEnd() | ToolCall() | TurnEnd() | Listen() | Failure():

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 from counterpoint.audio.encoder import OutputEncoder
 from counterpoint.plugins.contract import AudioDelta, ItemEnd, Mark, TextDelta, ToolCall
-from counterpoint.protocol.audio import samples_to_ms
+from counterpoint.protocol.audio import ms_to_samples, samples_to_ms
 from counterpoint.protocol.events import (
     ArgumentsDelta,
     ArgumentsDone,
@@ -42,6 +42,9 @@ from .playback import PlaybackLedger
 from .response import Kind, Output, OutputItem, RunningResponse
 from .state import RunState
 from .tools import ToolLedger
+
+#: Audio that is said again is handed over in pieces of this length, so that it can be cut as finely.
+_PIECE_MS = 200
 
 _ANNOUNCEMENTS = {
     Kind.SPOKEN: (Progress.ADDED, Progress.LISTED, Progress.PART_ADDED),
@@ -114,6 +117,16 @@ class OutputWriter:
         waiting, response.waiting = response.waiting, []
         for output in waiting:
             self.write(response, output)
+
+    def write_again(self, response: RunningResponse, text: str, audio: bytes) -> None:
+        """A message that was generated before; ``audio`` is in the response's output format."""
+        item = self._message(response)
+        self._text(response, item, text, ())
+        output = response.config.audio.output.format
+        size = ms_to_samples(_PIECE_MS, output.rate) * output.encoding.sample_bytes
+        for at in range(0, len(audio), size):
+            self._audio_bytes(response, item, audio[at : at + size])
+        self.end_item(response, ItemStatus.COMPLETED)
 
     # ------------------------------------------------------------------ what an interruption leaves
 

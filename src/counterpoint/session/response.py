@@ -248,6 +248,15 @@ class RunningResponse:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """The rest of response ``response_id``: text and audio (in its output format) of its messages."""
+
+    response_id: str
+    config: SessionConfig
+    parts: tuple[tuple[str, bytes], ...]
+
+
 def _usage(usage: Usage) -> ResponseUsage:
     return ResponseUsage(
         total_tokens=usage.input_tokens + usage.output_tokens,

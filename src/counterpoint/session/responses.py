@@ -36,7 +36,7 @@ from .out import Out
 from .output import OutputWriter
 from .plan import Plan
 from .playback import Cut, PlaybackLedger
-from .response import Outcome, RunningResponse
+from .response import Outcome, RunningResponse, Unheard
 from .state import ModelSide, RunState
 from .tools import ToolLedger
 
@@ -66,7 +66,8 @@ class Responses:
         self._tools = tools
         self._writer = OutputWriter(state, out, ids, conversation, ledger, tools)
         self._conversation_id = ids.conversation()
-        self.newest_id = ""  #: of the response that started last
+        #: The response that started last, also after its end.
+        self.newest: RunningResponse | None = None
         #: By the number that their fences carry.
         self._running: dict[int, RunningResponse] = {}
         self._started = 0
@@ -104,7 +105,20 @@ class Responses:
 
     # ------------------------------------------------------------------ beginning
 
-    def start(self, plan: Plan) -> RunningResponse:
+    def start(self, plan: Plan) -> None:
+        """Ask the model for an answer."""
+        response = self._begin(plan)
+        self._out.do(Respond(plan.request(response.fence)))
+
+    def repeat(self, unheard: Unheard) -> None:
+        """Say again what was not heard of an answer; the model is not asked."""
+        plan = Plan(unheard.config, (), 0, continues=unheard.response_id)
+        response = self._begin(plan)
+        for text, audio in unheard.parts:
+            self._writer.write_again(response, text, audio)
+        self._end(response, Outcome.completed())
+
+    def _begin(self, plan: Plan) -> RunningResponse:
         self._started += 1
         response = RunningResponse(
             id=plan.response_id or self._ids.response(),
@@ -116,7 +130,7 @@ class Responses:
             last_output_at=self._state.now,
         )
         self._running[self._started] = response
-        self.newest_id = response.id
+        self.newest = response
         if not plan.out_of_band:
             self._conversation.reserve(response.id)
         for cut in self._ledger.begin(response.id, plan.config.audio.output.format.rate, self._state.now):
@@ -125,7 +139,6 @@ class Responses:
             ResponseCreated(response=response.render()), Tag(response.id), continues=plan.continues
         )
         response.pending += 1
-        self._out.do(Respond(plan.request(response.fence)))
         return response
 
     # ------------------------------------------------------------------ output

@@ -39,7 +39,8 @@ from .playing import Playing
 from .responses import Responses
 from .state import RunState
 from .transcripts import Transcripts
-from .utterance import Standing, Utterance
+from .unheard import Remainders
+from .utterance import Spoken, Standing, Utterance
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Turns:
         responses: Responses,
         playing: Playing,
         transcripts: Transcripts,
+        remainders: Remainders,
     ) -> None:
         self._state = state
         self._out = out
@@ -73,6 +75,7 @@ class Turns:
         self._responses = responses
         self._playing = playing
         self._transcripts = transcripts
+        self._remainders = remainders
         self._queue: deque[_Queued] = deque()
 
     @property
@@ -122,7 +125,7 @@ class Turns:
         if not self._state.capabilities.barge_in:
             raise ProtocolError(ErrorCode.UNSUPPORTED, "the model cannot be interrupted")
         self.drop_waiting()
-        self._interrupt(None)
+        self._interrupt(None, None)
 
     def _decide(self, utterance: Utterance, heard: OverlapInput) -> None:
         policy = self._state.config.overlap_policy
@@ -133,7 +136,7 @@ class Turns:
         utterance.decision = decision
         if decision.action is Action.BARGE_IN:
             if announced:
-                self._interrupt(None)
+                self._interrupt(None, utterance)
             else:
                 self._announce(utterance, interrupts=True)
             utterance.standing = Standing.SETTLED
@@ -146,16 +149,19 @@ class Turns:
         self.drop_waiting()
         event = SpeechStarted(audio_start_ms=utterance.start_ms, item_id=utterance.item_id)
         if interrupts:
-            self._interrupt(event)
+            self._interrupt(event, utterance)
         else:
             self._out.emit(event)
 
-    def _interrupt(self, event: SpeechStarted | None) -> None:
+    def _interrupt(self, event: SpeechStarted | None, utterance: Utterance | None) -> None:
+        said = self._remainders.said() if utterance is not None and self._may_take_back else ()
         if self._responses.active is not None:
             self._responses.interrupt("turn_detected", event)
         elif event is not None:
             self._out.emit(event)
         self._playing.stop()
+        if utterance is not None and said:
+            utterance.unheard = self._remainders.unheard(said)
 
     # ------------------------------------------------------------------ commits
 
@@ -182,14 +188,13 @@ class Turns:
             message = f"{self.waiting} turns wait for their answer (limits.max_pending_turns)"
             raise ProtocolError(ErrorCode.INPUT_BACKPRESSURE, message)
 
-    def commit(
-        self, utterance: Utterance, pcm: bytes, extras: tuple[ContentPart, ...], *, respond: bool
-    ) -> None:
+    def commit(self, spoken: Spoken, extras: tuple[ContentPart, ...], *, respond: bool) -> None:
         """The utterance is an item now."""
-        content = (InputAudio(audio=pcm), *extras)
+        utterance = spoken.utterance
+        content = (InputAudio(audio=spoken.pcm), *extras)
         self._planner.last_input = utterance.input
         self._add(utterance.item_id, content, utterance.input)
-        seconds = len(pcm) / 2 / SESSION_RATE
+        seconds = len(spoken.pcm) / 2 / SESSION_RATE
         self._transcripts.commit(utterance.input, utterance.item_id, seconds)
         if respond:
             self._respond(utterance.item_id, utterance.input)
@@ -250,6 +255,11 @@ class Turns:
     def _is_full(self) -> bool:
         most = self._limits.max_pending_turns
         return 0 < most <= len(self._queue)
+
+    @property
+    def _may_take_back(self) -> bool:
+        detection = self._state.config.audio.input.turn_detection
+        return detection is not None and detection.false_interruption_ms > 0
 
     @property
     def _is_graded(self) -> bool:

@@ -14,6 +14,15 @@ from counterpoint.audio.resample import StreamingResampler
 from counterpoint.protocol.audio import SESSION_RATE, samples_to_ms
 
 from .overlap import OverlapDecision
+from .response import Unheard
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An utterance that is over, with its audio (24 kHz)."""
+
+    utterance: Utterance
+    pcm: bytes
 
 
 class Standing(enum.Enum):
@@ -31,11 +40,21 @@ class Utterance:
     input: int  #: numbers the session's utterances from 1
     item_id: str  #: what it becomes when it is committed
     start: int
+    onset: int  #: where speech itself began
     pushed: int  #: up to here the model has it
     resampler: StreamingResampler
     standing: Standing = Standing.SETTLED
     #: The newest decision about it, where it began over an answer.
     decision: OverlapDecision | None = None
+    #: Where the speech before the newest pause ended; None: there was no pause.
+    speech_end: int | None = None
+    #: What was not heard of the answer that it interrupted, where the interruption may be taken back.
+    unheard: Unheard | None = None
+
+    @property
+    def speech_ms(self) -> int | None:
+        """How long it lasted, padding and the silence that ended it not counted; None: it was cut off."""
+        return None if self.speech_end is None else samples_to_ms(self.speech_end - self.onset, SESSION_RATE)
 
     @property
     def start_ms(self) -> int:
