@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from counterpoint.delivery.budget import TotalBudget
-from counterpoint.delivery.entries import Skipped, Taken
+from counterpoint.delivery.entries import Entry, Skipped
 from counterpoint.delivery.log import EventLog
 from counterpoint.limits import JournalLimits
 from counterpoint.protocol.catalog import CATALOG
@@ -25,6 +25,7 @@ PART_ADDED = CATALOG["response.content_part.added"]
 CREATED = CATALOG["response.created"]
 UPDATED = CATALOG["session.updated"]
 CLOSED = CATALOG["session.closed"]
+OVERLAP = CATALOG["overlap.decision"]
 SPEAK = CATALOG["response.speak"]
 
 #: More than any test takes at once.
@@ -59,6 +60,6 @@ def hand_over(log: EventLog, now: float = 0.0) -> list[int]:
     return [taken.number for taken in log.take(now, ALL, ALL)]
 
 
-def outline(batch: Iterable[Taken | Skipped]) -> list[int | tuple[int, int, str]]:
+def outline(batch: Iterable[Entry | Skipped]) -> list[int | tuple[int, int, str]]:
     """Numbers of what is sent, and (first, last, reason) of what is passed over."""
-    return [one.number if isinstance(one, Taken) else (one.first, one.last, str(one.reason)) for one in batch]
+    return [one.number if isinstance(one, Entry) else (one.first, one.last, str(one.reason)) for one in batch]

@@ -32,21 +32,17 @@ class TotalBudget:
     Raises ``ConfigurationError`` if that is not positive.
     """
 
-    __slots__ = ("_logs", "_max_bytes", "used")
+    __slots__ = ("_logs", "max_bytes", "used")
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes <= 0:
             raise ConfigurationError("journal.total_max_bytes", "must be positive")
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         #: In order of joining, so that logs of equal size give way in a fixed order.
         self._logs: dict[Evictable, None] = {}
         #: Bytes held now: written by the logs themselves, since a call for every event would cost more than
         #: it says.
         self.used = 0
-
-    @property
-    def exceeded(self) -> bool:
-        return self.used > self._max_bytes
 
     def join(self, log: Evictable) -> None:
         """``log`` may be asked to give way from now on."""
@@ -57,7 +53,7 @@ class TotalBudget:
 
     def make_room(self) -> None:
         """Evict entries, each from the log that is the largest at that moment."""
-        allowed = self._max_bytes - self._max_bytes // _ROOM
+        allowed = self.max_bytes - self.max_bytes // _ROOM
         largest = [(-log.bytes_held, place, log) for place, log in enumerate(self._logs)]
         heapq.heapify(largest)
         while self.used > allowed and largest[0][0]:

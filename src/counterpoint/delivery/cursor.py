@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from counterpoint.protocol.commands import ReplayPolicy
 
-from .entries import Entry, Skipped, SkipReason, Taken
+from .entries import Entry, Skipped, SkipReason
 from .pacing import Pacing
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Cursor:
 
     def take(
         self, now: float, max_entries: int, max_bytes: int, pacing: Pacing | None = None
-    ) -> Sequence[Taken | Skipped]:
+    ) -> Sequence[Entry | Skipped]:
         """What comes next, in order: retained entries, then pending ones, which are numbered by this.
 
         Empty if nothing comes, or ``pacing`` holds back what does; otherwise at least one thing, however
@@ -85,8 +85,8 @@ class Cursor:
             self._position = taken[-1].number
         return taken
 
-    def _retained(self, max_entries: int, max_bytes: int, pacing: Pacing | None) -> list[Taken | Skipped]:
-        batch: list[Taken | Skipped] = []
+    def _retained(self, max_entries: int, max_bytes: int, pacing: Pacing | None) -> list[Entry | Skipped]:
+        batch: list[Entry | Skipped] = []
         if self._position < (processed := self._processed()):
             batch.append(Skipped(self._position + 1, processed, SkipReason.REPLAY_POLICY))
             self._position = processed
@@ -97,7 +97,7 @@ class Cursor:
                 break
             self._position += 1
             if reason is None:
-                batch.append(Taken(self._position, entry))
+                batch.append(entry)
                 max_bytes -= entry.size
             else:
                 self._skip(batch, reason)
@@ -108,7 +108,7 @@ class Cursor:
         now = self._log.acknowledged
         return now if now > self._acknowledged_before else 0
 
-    def _skip(self, batch: list[Taken | Skipped], reason: SkipReason) -> None:
+    def _skip(self, batch: list[Entry | Skipped], reason: SkipReason) -> None:
         """Pass over the entry at the cursor, in one range with its neighbours."""
         first = self._position
         if batch:

@@ -1,7 +1,7 @@
-"""One line of the event log, and what a writer takes from it.
+"""One line of the event log.
 
-Owns: ``Entry``, ``Taken`` and ``Skipped``.
-Does not own: the order and the numbers of entries (``log``), how they look on the wire (``protocol``).
+Owns: ``Entry``, and ``Skipped``, which stands for entries that are not sent again.
+Does not own: the order of entries and who numbers them (``log``), how they look on the wire (``protocol``).
 Here because: a session retains thousands of entries, so what one of them costs is decided in one place.
 """
 
@@ -25,14 +25,8 @@ class Entry(msgspec.Struct, gc=False):
     size: int  #: bytes that it is charged with
     tag: Tag | None
     epoch: int  #: the session's, when the event was written; whoever watches the log checks the fence by it
+    number: int = 0  #: ``server_event_seq``; 0 while it is pending
     taken_at: float = 0.0  #: when it was numbered; its age counts from then
-
-
-class Taken(NamedTuple):
-    """An entry on its way to a transport, under its number."""
-
-    number: int
-    entry: Entry
 
 
 class SkipReason(enum.StrEnum):

@@ -10,6 +10,7 @@ as accepted. Only overflow numbers an entry that nobody took. See "One event's w
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection
 
@@ -22,7 +23,7 @@ from counterpoint.session.effects import Tag
 
 from .budget import TotalBudget
 from .cursor import Cursor, Played
-from .entries import Entry, Taken
+from .entries import Entry
 
 
 class EventLog:
@@ -34,12 +35,14 @@ class EventLog:
 
     __slots__ = (
         "_accepted",
-        "_exempt",
         "_interrupted",
-        "_limits",
+        "_max_bytes",
+        "_max_events",
+        "_oversized",
         "_pending",
         "_retained",
         "_total",
+        "_ttl_s",
         "_wake",
         "acknowledged",
         "head",
@@ -51,7 +54,9 @@ class EventLog:
         self, limits: JournalLimits, total: TotalBudget, accepted: Callable[[Tag], None], *, head: int = 0
     ) -> None:
         _check(limits)
-        self._limits = limits
+        self._max_bytes = limits.max_bytes
+        self._max_events: float = limits.max_events or math.inf
+        self._ttl_s = limits.ttl_s or math.inf
         self._total = total
         self._accepted = accepted
         self._retained: deque[Entry] = deque()
@@ -59,10 +64,9 @@ class EventLog:
         self._wake: Callable[[], None] | None = None
         #: Interrupted responses, with the head of that moment: forgotten when nothing so old is retained.
         self._interrupted: dict[str, int] = {}
-        #: The newest pending entry that is larger than the whole log may be: it is sent, and pushes out
-        #: nothing.
-        self._exempt: Entry | None = None
-        #: Newest number given. Numbers are dense, so this and two lengths say where every entry is.
+        #: The newest pending entry larger than the whole log may be: it is sent, and pushes out nothing.
+        self._oversized: Entry | None = None
+        #: Newest number given. Numbers are dense, so this and a length say where every entry is.
         self.head = head
         #: Newest number that the client says it processed, on whatever connection.
         self.acknowledged = 0
@@ -90,7 +94,7 @@ class EventLog:
 
     def is_interrupted(self, entry: Entry) -> bool:
         """Whether this is audio that must not be heard any more."""
-        return entry.kind.droppable and entry.tag is not None and entry.tag.response_id in self._interrupted
+        return entry.kind.audio and entry.tag is not None and entry.tag.response_id in self._interrupted
 
     def listen(self, wake: Callable[[], None] | None) -> None:
         """``wake`` is called when there may be something to take; it replaces an earlier listener."""
@@ -113,14 +117,18 @@ class EventLog:
         entry = Entry(kind, body, duplex, size, tag, epoch)
         self._pending.append(entry)
         self.pending_bytes += size
-        self._total.used += size
-        if size > self._limits.max_bytes:
-            self._exempt = entry
-        self.prune(now)
-        while self._is_over():
-            self.evict_oldest()
-        if self._total.exceeded:
-            self._total.make_room()
+        if size > self._max_bytes:
+            self._oversized = entry
+        # Looked at for every event, so without a call for each bound.
+        retained, total = self._retained, self._total
+        if retained and now - retained[0].taken_at >= self._ttl_s:
+            self.prune(now)
+        held = self.journal_bytes + self.pending_bytes
+        if held > self._max_bytes or len(self._pending) + len(retained) > self._max_events:
+            self._keep_bounds()
+        total.used += size
+        if total.used > total.max_bytes:
+            total.make_room()
         if self._wake is not None and len(self._pending) == 1:
             self._wake()
 
@@ -131,8 +139,8 @@ class EventLog:
         self._pending = kept
         self.pending_bytes -= removed
         self._total.used -= removed
-        if self._exempt is not None and not any(entry is self._exempt for entry in kept):
-            self._exempt = None
+        if self._oversized is not None and not any(entry is self._oversized for entry in kept):
+            self._oversized = None
         boundary = self.boundary
         self._interrupted = {response: at for response, at in self._interrupted.items() if at > boundary}
         self._interrupted[response_id] = self.head
@@ -141,14 +149,24 @@ class EventLog:
 
     # ------------------------------------------------------------------ out
 
-    def take(self, now: float, max_entries: int, max_bytes: int) -> list[Taken]:
+    def take(self, now: float, max_entries: int, max_bytes: int) -> list[Entry]:
         """Number the oldest pending entries, retain them, report them. At least one, if any is pending."""
-        taken: list[Taken] = []
-        while self._pending and len(taken) < max_entries and max_bytes > 0:
-            entry = self._number_oldest()
-            self._retain(entry, now)
-            taken.append(Taken(self.head, entry))
-            max_bytes -= entry.size
+        taken: list[Entry] = []
+        number, size = self.head, 0
+        while self._pending and len(taken) < max_entries and size < max_bytes:
+            entry = self._pending.popleft()
+            number += 1
+            size += entry.size
+            entry.number = number
+            entry.taken_at = now
+            taken.append(entry)
+        self.head = number
+        self.pending_bytes -= size
+        self.journal_bytes += size
+        self._retained.extend(taken)
+        if self._oversized is not None:
+            self._let_oversized_go()
+        for entry in taken:
             if entry.tag is not None:
                 self._accepted(entry.tag)
         return taken
@@ -159,30 +177,23 @@ class EventLog:
         Raises ``ProtocolError`` (``invalid_event_ack``) on a number that was never given.
         """
         if not 0 <= number <= self.head:
-            raise ProtocolError(
-                ErrorCode.INVALID_EVENT_ACK, "no event has this number", param="server_event_seq"
-            )
+            message = "no event with this number was sent"
+            raise ProtocolError(ErrorCode.INVALID_EVENT_ACK, message, param="server_event_seq")
         self.acknowledged = max(self.acknowledged, number)
         leaving = max(0, number - self.boundary)
         for _ in range(leaving):
             self._forget_oldest()
         return leaving
 
-    def prune(self, now: float) -> None:
-        """Let the retained entries leave that are as old as ``journal.ttl_s``."""
-        ttl = self._limits.ttl_s
-        while ttl and self._retained and now - self._retained[0].taken_at >= ttl:
-            self._forget_oldest()
-
     def replay(
         self, after: int, now: float, policy: ReplayPolicy = ReplayPolicy.FULL, played: Played | None = None
     ) -> Cursor:
-        """A cursor for a client that received everything up to ``after``. Apart from ``prune``, changes
+        """A cursor for a client that received everything up to ``after``. Only prunes; a replay changes
         nothing.
 
         ``played`` is the acknowledged playback position of each part, for ``ReplayPolicy.FROM_PLAYHEAD``.
-        Raises ``ResumeRefused``: ``invalid_session_resume`` if negative, ``session_resume_conflict`` beyond
-        the head.
+        Raises ``ResumeRefused``: ``invalid_session_resume`` if ``after`` is negative,
+        ``session_resume_conflict`` if it is beyond the head.
         """
         if after < 0:
             raise ResumeRefused(ErrorCode.INVALID_SESSION_RESUME, "an event number is not negative")
@@ -190,6 +201,13 @@ class EventLog:
             raise ResumeRefused(ErrorCode.SESSION_RESUME_CONFLICT, "no event with this number was sent")
         self.prune(now)
         return Cursor(self, after, policy, {} if played is None else played)
+
+    # ------------------------------------------------------------------ leaving
+
+    def prune(self, now: float) -> None:
+        """Let the retained entries leave that are as old as ``journal.ttl_s``."""
+        while self._retained and now - self._retained[0].taken_at >= self._ttl_s:
+            self._forget_oldest()
 
     def evict_oldest(self) -> None:
         """Overflow: the oldest entry leaves; one that nobody took is numbered and reported as it goes."""
@@ -214,33 +232,35 @@ class EventLog:
         self._retained.clear()
         self._pending.clear()
         self.pending_bytes = self.journal_bytes = 0
-        self._exempt = self._wake = None
+        self._oversized = self._wake = None
 
     # ------------------------------------------------------------------ parts
 
+    def _keep_bounds(self) -> None:
+        while self._is_over():
+            self.evict_oldest()
+
     def _is_over(self) -> bool:
-        charged = self.bytes_held if self._exempt is None else self.bytes_held - self._exempt.size
-        if charged > self._limits.max_bytes:
-            return True
-        most = self._limits.max_events
-        return 0 < most < len(self._retained) + len(self._pending)
+        exempt = 0 if self._oversized is None else self._oversized.size
+        too_many = len(self._retained) + len(self._pending) > self._max_events
+        return too_many or self.bytes_held - exempt > self._max_bytes
 
     def _number_oldest(self) -> Entry:
         entry = self._pending.popleft()
         self.pending_bytes -= entry.size
-        if entry is self._exempt:
-            self._exempt = None
+        if entry is self._oversized:
+            self._oversized = None
         self.head += 1
+        entry.number = self.head
         return entry
 
-    def _retain(self, entry: Entry, now: float) -> None:
-        """Keep the entry just numbered. One that the log cannot hold takes everything older with it."""
-        entry.taken_at = now
-        self._retained.append(entry)
-        self.journal_bytes += entry.size
-        if entry.size > self._limits.max_bytes:
-            while self._retained:
+    def _let_oversized_go(self) -> None:
+        """An entry that the log cannot hold may have been taken: it takes everything older with it."""
+        assert self._oversized is not None
+        if self._oversized.number:
+            while self.boundary < self._oversized.number:
                 self._forget_oldest()
+            self._oversized = None
 
     def _forget_oldest(self) -> None:
         size = self._retained.popleft().size
@@ -261,6 +281,4 @@ def _check(limits: JournalLimits) -> None:
     if limits.max_events < 0:
         raise ConfigurationError("journal.max_events", "must not be negative; 0 turns the bound off")
     if limits.ttl_s < 0:
-        raise ConfigurationError(
-            "journal.ttl_s", "must not be negative; 0 keeps entries until they are acknowledged"
-        )
+        raise ConfigurationError("journal.ttl_s", "must not be negative; 0 turns the bound off")

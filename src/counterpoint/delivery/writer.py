@@ -22,7 +22,7 @@ from counterpoint.protocol.codes import CloseCode
 from counterpoint.protocol.events import SessionSkipped
 
 from .cursor import Cursor
-from .entries import Skipped, Taken
+from .entries import Entry, Skipped
 from .pacing import Pacing
 from .replies import Replies
 from .watchdog import Watchdog
@@ -123,12 +123,11 @@ class Writer:
     # ------------------------------------------------------------------ asked from outside
 
     def send(self, frame: bytes, *, counted: bool = True) -> bool:
-        """Queue a connection-scoped message: it goes out before the next log entry. False once nothing goes
-        out.
+        """Queue a connection-scoped message: it goes out before the next log entry. False after ``close``.
 
-        ``counted=False`` for replies of the handshake and snapshots, which are not held against the client.
+        ``counted=False`` for replies of the handshake, which are not held against the client.
         """
-        if self._phase is _Phase.ENDED:
+        if self._phase is not _Phase.OPEN:
             return False
         self._replies.put(frame, counted=counted)
         self.wake()
@@ -136,8 +135,8 @@ class Writer:
 
     @property
     def has_room(self) -> bool:
-        """Whether the connection may be read: the replies that it causes find room, or nobody writes them."""
-        return not self._replies.full or self._phase is _Phase.ENDED
+        """Whether the connection may be read: replies find room, or are not written anyway."""
+        return not self._replies.full or self._phase is not _Phase.OPEN
 
     async def room(self) -> None:
         """Return when ``has_room``. One caller at a time."""
@@ -165,6 +164,7 @@ class Writer:
         self._close_with = (code, reason)
         if self._close_timeout_s:
             self._deadline = self._loop.call_later(self._close_timeout_s, self._link.abort)
+        self._tell_room()
         self.wake()
 
     # ------------------------------------------------------------------ the task
@@ -195,33 +195,33 @@ class Writer:
                 await self._sleep()
 
     def _write_some(self) -> int:
-        """Write the replies, or else some of the log. Returns how much was done; 0: nothing to do."""
-        replies = self._replies.take_all()
-        if replies:
-            self._write(replies)
+        """Write the replies and then some of the log. Returns how much was done; 0: nothing to do."""
+        frames = self._replies.take_all()
+        done = len(frames)
+        if done:
             self._tell_room()
-            return len(replies)
-        if self._phase is _Phase.CLOSING:
-            return 0
-        if self._cursor.gap:
-            self._write(self._snapshot(self._cursor.jump()))
-            return 1
-        pacing = self._pacing if self._phase is _Phase.OPEN else None
-        batch = self._cursor.take(self._loop.time(), BATCH_ENTRIES, BATCH_BYTES, pacing)
-        self._write([frame for frame in map(self._frame, batch) if frame is not None])
-        return len(batch)
-
-    def _write(self, frames: Sequence[bytes]) -> None:
+        if self._phase is not _Phase.CLOSING:
+            done += self._add_entries(frames)
         if frames:
             self._link.write(frames)
             self._watchdog.wrote(sum(map(len, frames)))
+        return done
 
-    def _frame(self, next_: Taken | Skipped) -> bytes | None:
+    def _add_entries(self, frames: list[bytes]) -> int:
+        """Append what comes next to ``frames``; returns how many things of the log that covers."""
+        if self._cursor.gap:
+            frames += self._snapshot(self._cursor.jump())
+            return 1
+        pacing = self._pacing if self._phase is _Phase.OPEN else None
+        batch = self._cursor.take(self._loop.time(), BATCH_ENTRIES, BATCH_BYTES, pacing)
+        frames += (frame for frame in map(self._frame, batch) if frame is not None)
+        return len(batch)
+
+    def _frame(self, next_: Entry | Skipped) -> bytes | None:
         """The message as this connection reads it; None if it has no word for it."""
-        if isinstance(next_, Taken):
-            entry = next_.entry
+        if isinstance(next_, Entry):
             return projection.session_frame(
-                entry.kind, entry.body, entry.duplex, next_.number, extended=self.extended, beta=self._beta
+                next_.kind, next_.body, next_.duplex, next_.number, extended=self.extended, beta=self._beta
             )
         event = SessionSkipped(start=next_.first, end=next_.last, reason=next_.reason)
         body = codec.encode_body(event, self._event_id())

@@ -65,15 +65,12 @@ class Lease:
 
     def limit_idle(self, seconds: float | None) -> None:
         """``idle_timeout_s`` of the session: it can only shorten the server's. None: the server's."""
-        own = seconds or 0.0
-        self._idle_s = (
-            min(own, self._server_idle_s) if own and self._server_idle_s else own or self._server_idle_s
-        )
+        self._idle_s = min((limit for limit in (seconds, self._server_idle_s) if limit), default=0.0)
 
     # ------------------------------------------------------------------ connections
 
     def detach(self, generation: int, now: float) -> bool:
-        """The connection that serves ``generation`` is gone. A late or second report is False, and no effect."""
+        """The connection that serves ``generation`` is gone. False for a late or second report: no effect."""
         if self._state is not _State.ATTACHED or generation != self.generation:
             return False
         self._state = _State.DETACHED
