@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from counterpoint.errors import ProtocolError
+from counterpoint.plugins.contract import Capabilities, Interaction
 from counterpoint.protocol import events as ev
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import AppendAudio, CommitAudio, CreateResponse, UpdateSession
@@ -224,3 +225,27 @@ def test_the_playback_policy_can_change() -> None:
     driver.wait(5)
     driver.ask()
     assert driver.history() == [("assistant", "one two three four")]
+
+
+# ---------------------------------------------------------------------- what the model cannot do
+
+
+@pytest.mark.parametrize("policy", ["barge_in_on_speech", "graded"])
+def test_a_policy_that_interrupts_needs_a_model_that_can_be_interrupted(policy: str) -> None:
+    """Case I-08."""
+    driver = Driver(capabilities=Capabilities(interaction=Interaction.TURN, barge_in=False))
+    driver.update(overlap_policy=policy)
+    driver.update(overlap_policy="listen_only")
+    assert [(error.code, error.param) for error in driver.errors] == [
+        (ErrorCode.UNSUPPORTED, "session.overlap_policy")
+    ]
+    assert shown(driver)["overlap_policy"] == "listen_only"
+
+
+def test_a_model_that_cannot_speak_writes_and_the_session_says_so() -> None:
+    """Case I-06: never acknowledged and ignored."""
+    driver = Driver(capabilities=Capabilities(interaction=Interaction.TURN, audio_output=False))
+    assert driver.machine.describe()["output_modalities"] == ["text"]
+    driver.update(output_modalities=["audio"])
+    assert shown(driver)["output_modalities"] == ["text"]
+    assert driver.ask(output_modalities=("audio",)).modalities == ("text",)

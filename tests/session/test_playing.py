@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from counterpoint.plugins.contract import TurnEnd
+from counterpoint.plugins.contract import Capabilities, Interaction, TurnEnd
 from counterpoint.protocol import events as ev
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import (
@@ -221,3 +221,15 @@ def test_clear_when_all_was_heard_or_nothing_is_known_does_nothing() -> None:
     driver.send(ClearOutput(), ClearOutput(response_id="nope"), ClearOutput(response_id=driver.done[0].id))
     assert driver.of(ev.OutputCleared) == []
     assert driver.errors == []
+
+
+def test_a_model_that_cannot_forget_refuses_truncation() -> None:
+    """Case I-08; a turn-based model is told the history and needs no such ability."""
+    for interaction, refused in ((Interaction.REMOTE, True), (Interaction.TURN, False)):
+        capabilities = Capabilities(interaction=interaction, input_rate=24_000, truncate=False)
+        driver = Driver(capabilities=capabilities)
+        assert driver.machine.describe()["capabilities"]["supports_audio_truncate"] is not refused
+        driver.ask()
+        driver.answer(WORDS, 1000)
+        truncate(driver, driver.done[0].output[0].id, 500)
+        assert [error.code for error in driver.errors] == [ErrorCode.UNSUPPORTED] * refused

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from counterpoint.errors import ProtocolError
+from counterpoint.plugins.contract import Capabilities
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import UpdateSession
-from counterpoint.protocol.config import SessionConfig, merge
+from counterpoint.protocol.config import OverlapPolicy, SessionConfig, merge
 from counterpoint.protocol.events import SessionUpdated
 
 from .effects import UpdateModel
@@ -22,6 +25,8 @@ from .out import Out
 from .plan import Validate
 from .playback import PlaybackLedger
 from .state import RunState
+
+_INTERRUPTING = (OverlapPolicy.BARGE_IN_ON_SPEECH, OverlapPolicy.GRADED)
 
 
 class Configuring:
@@ -54,6 +59,8 @@ class Configuring:
             raise _refuse("session.model", "a session keeps its model")
         if candidate.type is not current.type:
             raise _refuse("session.type", "a session keeps its type")
+        if candidate.overlap_policy in _INTERRUPTING and not self._state.capabilities.barge_in:
+            raise _refuse("session.overlap_policy", "the model cannot be interrupted", ErrorCode.UNSUPPORTED)
         if self._state.spoke and candidate.audio.output.voice != current.audio.output.voice:
             raise _refuse("session.audio.output.voice", "the voice cannot change after audio was generated")
 
@@ -68,5 +75,21 @@ class Configuring:
             self._input.reconfigure()
 
 
-def _refuse(param: str, message: str) -> ProtocolError:
-    return ProtocolError(ErrorCode.INVALID_EVENT, f"{param}: {message}", param=param)
+def in_force(validate: Validate, capabilities: Capabilities) -> Validate:
+    """``validate``, and what follows from the model's capabilities alone."""
+
+    def checked(candidate: SessionConfig, current: SessionConfig | None) -> SessionConfig:
+        return as_able(validate(candidate, current), capabilities)
+
+    return checked
+
+
+def as_able(config: SessionConfig, capabilities: Capabilities) -> SessionConfig:
+    """``config`` as far as the model can do it: who cannot speak writes."""
+    if capabilities.audio_output:
+        return config
+    return msgspec.structs.replace(config, output_modalities=("text",))
+
+
+def _refuse(param: str, message: str, code: ErrorCode = ErrorCode.INVALID_EVENT) -> ProtocolError:
+    return ProtocolError(code, f"{param}: {message}", param=param)

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from counterpoint.limits import Limits
-from counterpoint.plugins.contract import Capabilities, Interaction
 from counterpoint.protocol.audio import Encoding
 from counterpoint.protocol.config import render
 from counterpoint.protocol.events import (
@@ -50,7 +49,7 @@ class Description:
         self._ledger = ledger
         self._responses = responses
         self._input = input
-        self._capabilities = _capabilities(state.capabilities, limits, resumable)
+        self._capabilities = _capabilities(state, limits, resumable)
 
     def session(self) -> dict[str, Any]:
         """The ``session`` object in full; the projection strips it for stock connections."""
@@ -104,7 +103,8 @@ def _restated(item: Item, previous: str | None) -> tuple[ItemAdded | ItemDone, .
     return (ItemAdded(previous_item_id=previous, item=item), ItemDone(previous_item_id=previous, item=item))
 
 
-def _capabilities(model: Capabilities, limits: Limits, resumable: bool) -> dict[str, Any]:
+def _capabilities(state: RunState, limits: Limits, resumable: bool) -> dict[str, Any]:
+    model = state.capabilities
     unit_ms = model.step_samples * 1000 / model.input_rate
     sessions = [most for most in (limits.max_sessions, model.max_sessions) if most]
     return {
@@ -112,7 +112,7 @@ def _capabilities(model: Capabilities, limits: Limits, resumable: bool) -> dict[
         "unit_ms": unit_ms if model.interaction.native else None,
         "supports_barge_in": model.barge_in,
         "supports_session_resume": resumable,
-        "supports_audio_truncate": model.truncate or model.interaction is Interaction.TURN,
+        "supports_audio_truncate": state.can_truncate,
         "supports_text_input": model.text_input,
         "supports_video_input": model.images,
         "supports_tools": model.tools,

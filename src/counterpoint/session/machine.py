@@ -39,7 +39,7 @@ from counterpoint.protocol.ids import IdSource
 
 from .close import Closing
 from .commands import Commands
-from .configure import Configuring
+from .configure import Configuring, as_able, in_force
 from .conversation import Conversation
 from .describe import Description
 from .effects import Effect, Tag
@@ -80,8 +80,8 @@ from .waiting import Waiting, WaitingCommands, loses_input
 
 
 class SessionMachine:
-    """``validate`` is the plugin's; ``turn_model``: somebody answers ``CheckTurn``; ``resumable``: a lost
-    connection does not end the session; ``duplex``: it was opened with ``duplex=1``."""
+    """``config`` has passed ``validate``, the plugin's. ``duplex``: the session was opened with ``duplex=1``;
+    ``turn_model``: somebody answers ``CheckTurn``; ``resumable``: a lost connection does not end it."""
 
     def __init__(
         self,
@@ -98,7 +98,8 @@ class SessionMachine:
         resumable: bool = True,
     ) -> None:
         self.ids = ids
-        state = self._state = RunState(session_id, capabilities, duplex, config, now)
+        validate = in_force(validate, capabilities)
+        state = self._state = RunState(session_id, capabilities, duplex, as_able(config, capabilities), now)
         out = self._out = Out(state, ids)
         conversation = Conversation(limits.max_history_audio_bytes)
         tools = ToolLedger()

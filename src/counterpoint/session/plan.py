@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from counterpoint.errors import ProtocolError
 from counterpoint.plugins.contract import Fence, HistoryItem, ResponseRequest
 from counterpoint.protocol.codes import ErrorCode
@@ -23,6 +21,7 @@ from counterpoint.protocol.items import FunctionCall, FunctionCallOutput, Item, 
 from counterpoint.protocol.response_options import ResponseOptions
 
 from .conversation import Conversation
+from .given import complete
 from .playback import PlaybackLedger
 from .state import RunState
 from .tools import ToolLedger
@@ -110,11 +109,7 @@ class Planner:
     def _effective(self, options: ResponseOptions | None = None) -> SessionConfig:
         """What holds for one response: its options where the model can, else what the model does instead."""
         config = self._state.config
-        if options is not None:
-            config = self._validate(options.over(config), config)
-        if not self._state.capabilities.audio_output:
-            config = msgspec.structs.replace(config, output_modalities=("text",))
-        return config
+        return config if options is None else self._validate(options.over(config), config)
 
     def _history(self) -> tuple[HistoryItem, ...]:
         now = self._state.now
@@ -132,7 +127,7 @@ class Planner:
                 history += [known[entry.id]] if entry.id in known else []
             else:
                 self._check_call(entry, entries, param)
-                history += self._as_history(entry)
+                history += self._as_history(complete(entry, self._state, self._ids, param))
         return tuple(history)
 
     def _check_call(self, entry: Item, entries: tuple[Item | ItemReference, ...], param: str) -> None:
@@ -146,7 +141,7 @@ class Planner:
     def _as_history(self, item: Item) -> tuple[HistoryItem, ...]:
         """``item`` as a model sees it, without being part of the conversation."""
         scratch = Conversation(max_audio_bytes=2**62)
-        scratch.add(msgspec.structs.replace(item, id=item.id or self._ids.item()))
+        scratch.add(item)
         return scratch.history(lambda _: None)
 
 

@@ -58,6 +58,8 @@ class Playing:
 
     def truncate(self, command: TruncateItem) -> None:
         """Raises ``ProtocolError`` with nothing changed; an item being spoken ends its response first."""
+        if not self._state.can_truncate:
+            raise ProtocolError(ErrorCode.UNSUPPORTED, "the model cannot forget what it said")
         spoken = self._conversation.spoken(command.item_id, command.content_index)
         response = self._responses.writing(command.item_id)
         if response is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from counterpoint.plugins.contract import Capabilities, Fence
+from counterpoint.plugins.contract import Capabilities, Fence, Interaction
 from counterpoint.protocol.config import SessionConfig
 
 
@@ -53,6 +53,11 @@ class RunState:
     model: ModelSide = ModelSide.OPENING
     #: A session is opened by a connection.
     attached: bool = True
+
+    @property
+    def can_truncate(self) -> bool:
+        """A turn-based model is told the whole history each time; others must forget by themselves."""
+        return self.capabilities.truncate or self.capabilities.interaction is Interaction.TURN
 
     def fence(self, turn: int = 0) -> Fence:
         """Proof of freshness for work that starts now; ``turn`` 0 is work on input."""
