@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from counterpoint.limits import Limits
-from counterpoint.plugins.contract import Capabilities, Interaction, TurnEnd
+from counterpoint.plugins.contract import Capabilities, Interaction, TurnEnd, UserTranscript
 from counterpoint.protocol import events as ev
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import (
@@ -376,6 +376,20 @@ def test_graded_interrupts_after_enough_speech() -> None:
     driver.say(600, 0.0)
     assert len(driver.requests) == 2
     check(driver.sent)
+
+
+def test_graded_knows_an_acknowledgement_by_its_words_however_long_it_takes() -> None:
+    driver = answering(policy("graded"))
+    driver.say(200, 0.9)
+    fence = driver.machine.state.fence()
+    driver.model(
+        UserTranscript(2, "mm-hmm, ", final=False), UserTranscript(2, "yeah", final=False), fence=fence
+    )
+    driver.say(1500, 0.9)
+    driver.say(600, 0.0)
+    assert ("listen", "acknowledgement") in decisions(driver)
+    assert driver.done == []
+    assert len(driver.of(ev.InputCommitted)) == 1
 
 
 def test_a_hidden_utterance_cannot_be_committed_by_hand() -> None:

@@ -42,7 +42,7 @@ from .judging import Judging
 from .out import Out
 from .state import RunState
 from .turns import Turns
-from .utterance import Spoken, Utterance
+from .utterance import Recorded, Utterance
 
 _SAMPLE_BYTES = 2
 
@@ -334,13 +334,13 @@ class InputLine:
         spoken = self._take_audio(utterance, end, transcribe=asked)
         self._turns.commit(spoken, self._take_extras(), respond=respond)
 
-    def _take_audio(self, utterance: Utterance, end: int, *, transcribe: bool) -> Spoken:
+    def _take_audio(self, utterance: Utterance, end: int, *, transcribe: bool) -> Recorded:
         """The utterance is over: the model gets the rest of it, and the buffer gives it up."""
         self._push(utterance, end, final=True, transcribe=transcribe)
         pcm = self._buffer.slice(utterance.start, end)
         self._close()
         self._buffer.drop_before(end)
-        return Spoken(utterance, pcm)
+        return Recorded(utterance, pcm)
 
     def _drop(self, utterance: Utterance) -> None:
         self._close()

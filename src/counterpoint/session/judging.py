@@ -20,7 +20,7 @@ from .out import Out
 from .responses import Responses
 from .state import RunState
 from .turns import Turns
-from .utterance import Spoken, Utterance
+from .utterance import Recorded, Utterance
 
 #: A transcript that takes longer leaves the benefit of the doubt to the user.
 _VERDICT_S = 2.0
@@ -28,7 +28,7 @@ _VERDICT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    spoken: Spoken
+    spoken: Recorded
     respond: bool
     until: float
 
@@ -48,7 +48,7 @@ class Judging:
             return False
         return utterance.speech_ms <= detection.false_interruption_ms
 
-    def judge(self, spoken: Spoken, *, respond: bool) -> None:
+    def judge(self, spoken: Recorded, *, respond: bool) -> None:
         """Wait for its words; a model that knows none leaves the length to decide."""
         self._case = _Case(spoken, respond, self._state.now + _VERDICT_S)
         if not self._state.capabilities.transcribes:
@@ -89,6 +89,4 @@ class Judging:
             self._responses.repeat(utterance.unheard)
 
     def _is_noise(self, text: str) -> bool:
-        hints = self._state.config.audio.input.transcription
-        language = (hints.language if hints else None) or "en"
-        return not text.strip() or is_acknowledgement(text, language)
+        return not text.strip() or is_acknowledgement(text, self._state.language)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from counterpoint.errors import ProtocolError
+from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.commands import BaseCommand
 from counterpoint.protocol.events import Duplex, Event, TextMark, error_event
 from counterpoint.protocol.ids import IdSource
@@ -43,15 +44,19 @@ class Out:
         marks: tuple[TextMark, ...] = (),
         continues: str | None = None,
     ) -> None:
-        """A session event. What follows ``tag`` is shown to extended connections only."""
+        """A session event. What follows ``tag`` is shown to extended connections only, on official events."""
+        epoch = self._state.epoch
+        if not kind_of(event).official:
+            self.do(Emit(event, self._ids.event(), tag=tag, epoch=epoch))
+            return
         duplex = Duplex(
-            epoch=self._state.epoch,
+            epoch=epoch,
             turn_id=self._state.turn_id,
             audio_duration_ms=_UNSET if duration_ms is None else duration_ms,
             audio_text_marks=marks or _UNSET,
             continues=_UNSET if continues is None else continues,
         )
-        self.do(Emit(event, self._ids.event(), duplex, tag, self._state.epoch))
+        self.do(Emit(event, self._ids.event(), duplex, tag, epoch))
 
     def reply(self, event: Event) -> None:
         """A connection-scoped event."""

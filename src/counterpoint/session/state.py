@@ -55,6 +55,12 @@ class RunState:
     attached: bool = True
 
     @property
+    def language(self) -> str:
+        """Of the user, as far as the client says."""
+        hints = self.config.audio.input.transcription
+        return (hints.language if hints else None) or "en"
+
+    @property
     def can_truncate(self) -> bool:
         """A turn-based model is told the whole history each time; others must forget by themselves."""
         return self.capabilities.truncate or self.capabilities.interaction is Interaction.TURN

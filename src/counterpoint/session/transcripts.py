@@ -66,6 +66,12 @@ class Transcripts:
         for transcript in early:
             self.take(transcript)
 
+    def words(self, input: int) -> str:
+        """What is known of an utterance that is still being spoken."""
+        utterance = self._utterances.get(input)
+        early = () if utterance is None else utterance.early
+        return "".join(piece.text for piece in early if isinstance(piece, UserTranscript))
+
     def take(self, transcript: Transcript) -> None:
         """News of an utterance; ignored when it was dropped, or is complete already."""
         utterance = self._utterances.get(transcript.input)

@@ -40,7 +40,7 @@ from .responses import Responses
 from .state import RunState
 from .transcripts import Transcripts
 from .unheard import Remainders
-from .utterance import Spoken, Standing, Utterance
+from .utterance import Recorded, Standing, Utterance
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class Turns:
             self._announce(utterance, interrupts=False)
             return
         utterance.standing = Standing.HIDDEN
-        self._decide(utterance, OverlapInput(onset=True, detected=True))
+        self._decide(utterance, onset=True)
 
     def speech_goes_on(self, utterance: Utterance, speech_ms: int) -> None:
         """``speech_ms`` of it so far, pauses not counted."""
         if utterance.standing is not Standing.SETTLED:
-            self._decide(utterance, OverlapInput(detected=True, speech_ms=speech_ms))
+            self._decide(utterance, speech_ms=speech_ms)
 
     def speech_paused(self, utterance: Utterance) -> None:
         """The model may guess that this was all, and start on the answer."""
@@ -127,8 +127,15 @@ class Turns:
         self.drop_waiting()
         self._interrupt(None, None)
 
-    def _decide(self, utterance: Utterance, heard: OverlapInput) -> None:
+    def _decide(self, utterance: Utterance, *, onset: bool = False, speech_ms: int = 0) -> None:
         policy = self._state.config.overlap_policy
+        heard = OverlapInput(
+            onset=onset,
+            detected=True,
+            speech_ms=speech_ms,
+            transcript=self._transcripts.words(utterance.input),
+            language=self._state.language,
+        )
         decision = decide(self._overlap_config(), heard)
         announced = utterance.standing is not Standing.HIDDEN
         if policy is not None and decision != utterance.decision:
@@ -188,7 +195,7 @@ class Turns:
             message = f"{self.waiting} turns wait for their answer (limits.max_pending_turns)"
             raise ProtocolError(ErrorCode.INPUT_BACKPRESSURE, message)
 
-    def commit(self, spoken: Spoken, extras: tuple[ContentPart, ...], *, respond: bool) -> None:
+    def commit(self, spoken: Recorded, extras: tuple[ContentPart, ...], *, respond: bool) -> None:
         """The utterance is an item now."""
         utterance = spoken.utterance
         content = (InputAudio(audio=spoken.pcm), *extras)

@@ -18,7 +18,7 @@ from .response import Unheard
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class Recorded:
     """An utterance that is over, with its audio (24 kHz)."""
 
     utterance: Utterance
