@@ -51,6 +51,11 @@ VOICES: Final = {
 _GAIN: Final = 2.0
 #: Above this level peaks are bent instead of clipped.
 _KNEE: Final = 0.7
+#: Below this the ends of a sentence are silence. The model begins with 0.3 s of it, which people would wait for.
+_AUDIBLE: Final = 0.01
+#: Silence that stays before a sentence, and after it, so that sentences do not run into each other.
+_LEAD_SAMPLES: Final = SAMPLE_RATE // 50
+_PAUSE_SAMPLES: Final = SAMPLE_RATE // 5
 #: Text of one run: longer ones take memory and cannot be cancelled in between.
 _MOST_CHARACTERS: Final = 200
 #: Numbers from here on have no name in the pronunciation rules; their digits are read one by one.
@@ -107,7 +112,7 @@ class HibariTts:
         moved = [_stretched(spectrum, voice.formants) for spectrum in spectra]
         # The breath in the voice is noise: the same noise every time, so that equal text sounds equal.
         audio = self._waveform(*moved, pitch * np.float32(voice.pitch), np.random.default_rng(0))
-        return _limited(audio * np.float32(_GAIN * voice.level))
+        return _limited(_trimmed(audio * np.float32(_GAIN * voice.level)))
 
 
 def sayable(text: str) -> str:
@@ -132,6 +137,14 @@ def _stretched(spectrum: NDArray[np.float32], factor: float) -> NDArray[np.float
     top = len(spectrum) - 1
     sources = np.minimum(np.arange(top + 1) / factor, top).round().astype(np.intp)
     return spectrum[sources]
+
+
+def _trimmed(audio: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Without the silence at both ends, but for a breath before and a pause after."""
+    audible = np.flatnonzero(np.abs(audio) >= _AUDIBLE)
+    if not len(audible):
+        return audio[:0]
+    return audio[max(0, audible[0] - _LEAD_SAMPLES) : audible[-1] + 1 + _PAUSE_SAMPLES]
 
 
 def _limited(audio: NDArray[np.float32]) -> NDArray[np.int16]:
