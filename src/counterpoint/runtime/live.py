@@ -150,6 +150,11 @@ class LiveSession:
     def attached(self) -> bool:
         return self._current is not None
 
+    @property
+    def last_client_event_seq(self) -> int:
+        """Newest number of exactly-once input that was used."""
+        return self._intake.last_number
+
     # ------------------------------------------------------------------ attaching
 
     def open(self, link: Link, dialect: Dialect) -> Attachment:
@@ -255,7 +260,7 @@ class LiveSession:
             attachment_generation=held.generation,
             resume_token=token,
             replay=ReplaySummary(cursor.first, cursor.last, cursor.gap, cursor.dropped_audio_events),
-            last_client_event_seq=self._intake.last_number,
+            last_client_event_seq=self.last_client_event_seq,
             input_audio_ms=self.machine.input_audio_ms,
         )
 

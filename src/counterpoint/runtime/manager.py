@@ -94,6 +94,11 @@ class SessionManager:
     def admits(self) -> bool:
         return not self._draining
 
+    @property
+    def log_bytes(self) -> int:
+        """Bytes that the event logs of all sessions hold."""
+        return self._budget.used
+
     def find(self, session_id: str) -> LiveSession | None:
         return self._live.get(session_id)
 

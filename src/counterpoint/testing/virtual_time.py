@@ -71,6 +71,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         timer._scheduled = True  # type: ignore[attr-defined]
         return timer
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is ready to run: asked by a running callback, nothing else would run before time passes."""
+        return not self._ready  # type: ignore[attr-defined]
+
     def advance(self, seconds: float) -> None:
         """Jump, as a suspended machine does: timers in between fire late, all at once."""
         self._now += seconds

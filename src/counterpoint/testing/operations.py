@@ -1,0 +1,112 @@
+"""What can happen in a simulation, and by what chance.
+
+Owns: ``Operation``: one decision, complete in itself; ``Dice``, by which a number becomes choices; drawing
+operations from a seed.
+Does not own: carrying them out (``simulation``), what clients say (``vocabulary``).
+Here because: a run is a list of operations and nothing else, so a part of the list is a run too, and a
+failure can be shortened by leaving operations out.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Kind(enum.StrEnum):
+    """The values are how a trace spells them."""
+
+    OPEN = "opens a session"
+    SAY = "says"
+    SAY_STALE = "says on an older connection"
+    SAY_AGAIN = "says again what is not acknowledged"
+    ARRIVE = "frames arrive at the server"
+    READ = "reads frames"
+    RESUME = "resumes"
+    END = "loses a connection"
+    CANCEL = "the server's task of a connection is cancelled"
+    WAIT = "time passes"
+    JUMP = "the clock jumps"
+    CLOSE = "the server closes the session"
+
+
+#: The loop runs until nothing is ready.
+SETTLE = -1
+
+#: Chances, in thousandths. What keeps a session going is frequent, what breaks it is rare.
+_WEIGHTS = {
+    Kind.READ: 330,
+    Kind.ARRIVE: 230,
+    Kind.SAY: 230,
+    Kind.WAIT: 120,
+    Kind.OPEN: 30,
+    Kind.RESUME: 25,
+    Kind.END: 16,
+    Kind.SAY_AGAIN: 6,
+    Kind.SAY_STALE: 6,
+    Kind.CANCEL: 4,
+    Kind.JUMP: 1,
+    Kind.CLOSE: 1,
+}
+
+#: Older connections that operations reach, beside the newest.
+_LINES = 3
+
+
+class Operation(NamedTuple):
+    """``line`` counts a client's connections from the newest, 0; ``count`` frames or milliseconds; ``choice``
+    is for ``Dice``; then the loop gets ``turns`` turns."""
+
+    kind: Kind
+    client: int = 0
+    line: int = 0
+    count: int = 0
+    choice: int = 0
+    turns: int = SETTLE
+
+    def __str__(self) -> str:
+        after = "" if self.turns == SETTLE else f"; {self.turns} turns of the loop"
+        match self.kind:
+            case Kind.WAIT | Kind.JUMP:
+                return f"{self.kind}: {self.count} ms{after}"
+            case Kind.READ | Kind.ARRIVE:
+                return f"client {self.client}: {self.kind}: up to {self.count} of connection -{self.line}{after}"
+            case _:
+                return f"client {self.client}: {self.kind} (connection -{self.line}, {self.choice}){after}"
+
+
+class Dice:
+    """Choices out of one number: the same number makes the same choices, whatever happened before."""
+
+    def __init__(self, choice: int) -> None:
+        self._left = choice
+
+    def roll(self, sides: int) -> int:
+        """0 to ``sides`` - 1."""
+        self._left, result = divmod(self._left, sides)
+        return result
+
+
+def draw(seed: int, clients: int) -> Iterator[Operation]:
+    """Operations without end."""
+    rng = random.Random(f"{seed}/operations")
+    kinds = list(_WEIGHTS)
+    weights = [sum(list(_WEIGHTS.values())[: i + 1]) for i in range(len(kinds))]
+    while True:
+        kind = rng.choices(kinds, cum_weights=weights)[0]
+        line = 0 if rng.random() < 0.8 else rng.randrange(_LINES)
+        count = _milliseconds(rng) if kind in (Kind.WAIT, Kind.JUMP) else _frames(rng)
+        turns = SETTLE if rng.random() < 0.75 else rng.randrange(4)
+        yield Operation(kind, rng.randrange(clients), line, count, rng.getrandbits(48), turns)
+
+
+def _frames(rng: random.Random) -> int:
+    return 1 << rng.randrange(7)
+
+
+def _milliseconds(rng: random.Random) -> int:
+    """Mostly less than an answer takes, sometimes longer than any timeout."""
+    most = rng.choices((20, 200, 1000, 6000), cum_weights=(50, 85, 98, 100))[0]
+    return rng.randrange(1, most)

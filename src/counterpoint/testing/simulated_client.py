@@ -1,0 +1,271 @@
+"""A correct client, as simple as the wire contract allows, on links that a simulation drives.
+
+Owns: tokens and cursor, numbering and sending again, what it says.
+Does not own: when anything is read or arrives (the simulation), judging the server (``witness``).
+Here because: a server is tested against the contract, not against the client that came with it: nothing of
+``counterpoint.client`` is used here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from .invariants.outcomes import Outcomes, Sent
+from .invariants.sequence import Place
+from .invariants.violation import Violation
+from .link import Closed, MemoryLink
+from .witness import Witness
+
+CLOSES = "a recoverable error closes no connection"
+LOCKED_OUT = "a client that follows the rules is never locked out"
+
+#: Refusals of a resume after which another token may still be good.
+_WRONG_TOKEN = "invalid_resume_token"
+
+#: Events that do not use up a number.
+_UNNUMBERED = ("session.resume", "session.heartbeat", "session.event_ack")
+
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What kind of client it is. ``script`` and ``detection`` configure its session."""
+
+    extended: bool
+    numbered: bool
+    detected: bool
+    session: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Line:
+    """One connection of the client."""
+
+    link: MemoryLink
+    #: The session that it asked to resume, and with which token.
+    resumes: str | None = None
+    token: str = ""
+    policy: str = "full"
+    after: int = 0
+    generation: int = 0
+    place: Place | None = None
+    #: The last event before the end, and the end.
+    last: dict[str, Any] = field(default_factory=dict)
+    closed: Closed | None = None
+
+    @property
+    def attached(self) -> bool:
+        """As far as the client knows."""
+        return self.place is not None and self.closed is None and self.last.get("type") != "session.replaced"
+
+
+class SimulatedClient:
+    """``connect(query)`` gives it a new connection to the server.
+
+    ``query``: ``autostart`` and ``duplex``, and what a stock client puts into its URL to resume.
+    """
+
+    def __init__(self, name: str, traits: Traits, connect: Callable[[dict[str, Any]], MemoryLink]) -> None:
+        self.name = name
+        self.traits = traits
+        self._connect = connect
+        self._commands = 0
+        self.lines: list[Line] = []
+        self.session_id: str | None = None
+        #: Why the session ended, once that is known.
+        self.ended: str | None = None
+        #: Good for a resume, the likeliest first.
+        self.tokens: list[str] = []
+        self.outcomes = Outcomes()
+        self.witness = Witness(
+            extended=traits.extended, numbered=traits.numbered, detected=traits.detected, outcomes=self.outcomes
+        )
+        #: Numbered commands that the server is not known to have used.
+        self._unused: dict[int, str] = {}
+        self._number = 0
+        self._generation = 0
+
+    # ------------------------------------------------------------------ connecting
+
+    @property
+    def line(self) -> Line | None:
+        """The connection that it talks on: the newest that is attached."""
+        attached = [line for line in self.lines if line.attached]
+        return max(attached, key=lambda line: line.generation, default=None)
+
+    def open(self, update: dict[str, Any], *, autostart: bool) -> None:
+        """Start a session and configure it; without ``autostart`` the update starts it."""
+        line = Line(self._connect({"autostart": autostart, "duplex": self.traits.extended}))
+        self.lines.append(line)
+        self.say(update, line=line, numbered=self.traits.numbered)
+
+    def resume(self, after: int, policy: str, token: str) -> None:
+        """Open a connection that resumes the session, beside those that there are."""
+        assert self.session_id is not None
+        if self.traits.extended:
+            line = Line(self._connect({"autostart": False}), self.session_id, token, policy, after)
+            request: dict[str, Any] = {
+                "type": "session.resume",
+                "session_id": self.session_id,
+                "resume_token": token,
+                "last_received_server_event_seq": after,
+                "replay": policy,
+            }
+            self.say(request, line=line)
+        else:
+            for old in self.lines:  # such a client comes back because it lost its connection
+                old.link.reset()
+            query = {"resume": self.session_id, "resume_token": token, "after": after}
+            line = Line(self._connect(query), self.session_id, token, "full", after)
+        self.lines.append(line)
+
+    # ------------------------------------------------------------------ saying something
+
+    def say(
+        self, command: dict[str, Any], *, lasting: bool = False, line: Line | None = None, numbered: bool = False
+    ) -> str:
+        """Send a command and return its ``event_id``; without a connection only numbered ones are kept.
+
+        ``line`` is a connection that is not attached; what it sends has no number unless it is ``numbered``.
+        """
+        number = None
+        if numbered or (line is None and self.traits.numbered and command["type"] not in _UNNUMBERED):
+            self._number += 1
+            number = command["client_event_seq"] = self._number
+        frame = self._frame(command)
+        event_id: str = command["event_id"]
+        self.outcomes.add(Sent(event_id, command["type"], number, lasting))
+        if number is not None:
+            self._unused[number] = frame
+            self.witness.heard.sent(number, command["type"], event_id)
+        target = line or self.line
+        if target is not None:
+            target.link.send(frame)
+        return event_id
+
+    @property
+    def unused(self) -> int:
+        """Numbered commands that the server is not known to have used."""
+        return len(self._unused)
+
+    def next_event_id(self) -> str:
+        """Of the command that is said next."""
+        return f"{self.name}.{self._commands + 1}"
+
+    def say_again(self) -> None:
+        """Send everything that the server is not known to have used."""
+        line = self.line
+        if line is not None:
+            for frame in self._unused.values():
+                line.link.send(frame)
+
+    def _frame(self, command: dict[str, Any]) -> str:
+        self._commands += 1
+        command["event_id"] = f"{self.name}.{self._commands}"
+        return json.dumps(command)
+
+    # ------------------------------------------------------------------ listening
+
+    def read(self, line: Line) -> bool:
+        """Take the next thing that a connection holds; whether there was one."""
+        sent = line.link.read()
+        if sent is None:
+            return False
+        if isinstance(sent, Closed):
+            line.closed = sent
+            self._closed(line, sent)
+            return True
+        event = _decode(sent.payload)
+        line.last = event
+        match event["type"]:
+            case "session.created" | "session.resumed":
+                self._attached(line, event)
+            case "session.closed" | "session.expired":
+                self._take(line, event, sent.stamp)
+                self.ended = event["reason"]
+            case "session.input_ack":
+                self._used(event["client_event_seq"], event["input_audio_ms"], exact=False)
+            case "session.heartbeat_ack":
+                self._proven(line)
+            case _:
+                self._take(line, event, sent.stamp)
+        return True
+
+    def _take(self, line: Line, event: dict[str, Any], stamp: int) -> None:
+        if line.place is not None:
+            self.witness.take(line.place, event, stamp)
+
+    def _attached(self, line: Line, event: dict[str, Any]) -> None:
+        if line.resumes is not None and line.resumes != self.session_id:
+            return  # the answer to a resume of a session that was given up
+        replay = event.get("replay", {})
+        line.place = Place(line.after, line.policy, gap=replay.get("gap", False))
+        line.generation = event["attachment_generation"]
+        self.session_id = event["session"]["id"]
+        if line.generation > self._generation:
+            self._generation = line.generation
+            presented = [line.token] if line.token else []
+            self.tokens = [event["resume_token"], *presented]
+        if "last_client_event_seq" in event:
+            self._check_replay(line, replay)
+            self._used(event["last_client_event_seq"], event["input_audio_ms"], exact=True)
+            self.say_again()
+
+    def _check_replay(self, line: Line, replay: dict[str, Any]) -> None:
+        first, last = replay["from"], replay["to"]
+        if first is not None and (first != line.after + 1 or last < first or replay["gap"]):
+            raise Violation("CASE-INV-1", f"a resume after {line.after} is answered with {replay}")
+
+    def _proven(self, line: Line) -> None:
+        """The server heard from us on this connection: older tokens may be void by now."""
+        if line.generation == self._generation:
+            self.tokens = self.tokens[:1]
+
+    def _used(self, number: int, input_audio_ms: int, *, exact: bool) -> None:
+        for used in [used for used in self._unused if used <= number]:
+            del self._unused[used]
+        if self.traits.numbered:
+            self.witness.heard.told(number, input_audio_ms, exact=exact)
+
+    # ------------------------------------------------------------------ ends
+
+    def _closed(self, line: Line, closed: Closed) -> None:
+        """A connection ended; the server must have had a reason."""
+        kind = line.last.get("type", "")
+        code = line.last.get("error", {}).get("code")
+        match closed.code:
+            case None:
+                pass
+            case 1000 | 1012:
+                self._require(closed, kind in ("session.closed", "session.expired") or code == "session_expired")
+            case 4001:
+                self._require(closed, kind == "session.replaced" or not self.traits.extended)
+            case 1008 if line.place is None:
+                self._refused(line, code)
+            case 1011:
+                self._require(closed, True)
+            case 1013:
+                pass
+            case 4408:
+                self._require(closed, code == "config_timeout")
+            case _:
+                pass
+
+    def _require(self, closed: Closed, reason: bool) -> None:
+        if not reason and self.traits.extended:
+            raise Violation(CLOSES, f"{self.name} was closed with {closed.code} ({closed.reason}) for nothing")
+
+    def _refused(self, line: Line, code: str | None) -> None:
+        """A resume was refused. A token that the server does not know is forgotten."""
+        if line.resumes != self.session_id:
+            return
+        if code == _WRONG_TOKEN and line.token in self.tokens:
+            self.tokens.remove(line.token)
+        elif code == "session_resume_expired":
+            self.ended = "expired"
