@@ -58,7 +58,7 @@ def test_voices_differ_in_pitch_in_the_order_of_their_names(tts: HibariTts) -> N
     pitches = {name: harmonic_hertz(tts.synthesize(text, name)) for name in VOICES}
     assert list(pitches) == sorted(pitches, key=pitches.__getitem__, reverse=True)
     for name, voice in VOICES.items():
-        assert pitches[name] / pitches["mezzo"] == pytest.approx(voice.pitch, rel=0.15)
+        assert pitches[name] / pitches["mezzo"] == pytest.approx(voice.pitch, rel=0.2)
 
 
 @pytest.mark.voice

@@ -51,7 +51,7 @@ VOICES: Final = {
 _GAIN: Final = 2.0
 #: Above this level peaks are bent instead of clipped.
 _KNEE: Final = 0.7
-#: Below this the ends of a sentence are silence. The model begins with 0.3 s of it, which people would wait for.
+#: Below this the ends of a sentence are silence. The model makes 0.3 s of it first, and people would wait.
 _AUDIBLE: Final = 0.01
 #: Silence that stays before a sentence, and after it, so that sentences do not run into each other.
 _LEAD_SAMPLES: Final = SAMPLE_RATE // 50
