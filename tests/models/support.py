@@ -1,15 +1,14 @@
-"""What tests of model plugins share: a loop on virtual time, an outlet that remembers, requests.
+"""What tests of model plugins share: an outlet that remembers, requests, input.
 
 Owns: these helpers.
-Does not own: what any model does.
-Here because: every model is driven in the same way, and none of these tests may wait for the wall clock.
+Does not own: what any model does, virtual time (``counterpoint.testing``).
+Here because: every model is driven in the same way.
 """
 
 from __future__ import annotations
 
 import asyncio
-import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -27,37 +26,6 @@ from counterpoint.plugins.contract import (
 SESSION = "sess_test"
 
 T = TypeVar("T")
-
-
-class _JumpingSelector(selectors.DefaultSelector):
-    """Never waits: time that would have been waited passes at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 1000.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            if timeout is None:
-                raise RuntimeError("every task waits, and nothing will ever wake one of them")
-            self.now += timeout
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
-
-    def time(self) -> float:
-        return self._jumping.now
-
-
-def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Run ``main`` to its end on virtual time, which starts at 1000 s."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
 
 
 def now() -> float:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
-from tests.models.support import run_virtual
 
 from counterpoint.models.cascade.ahead import Ahead
+from counterpoint.testing.virtual_time import run
 
 
 class Source:
@@ -54,7 +54,7 @@ def test_it_runs_before_it_is_read_and_no_further_than_its_bound() -> None:
         await ahead.aclose()
         assert source.closed
 
-    run_virtual(main())
+    run(main())
 
 
 async def test_a_failure_comes_after_what_was_made_before_it() -> None:

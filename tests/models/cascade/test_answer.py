@@ -6,12 +6,13 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 from tests.models.cascade.fakes import FakeLanguageModel, Fakes, fakes, sound_of
-from tests.models.support import request, run_virtual
+from tests.models.support import request
 
 from counterpoint.models.cascade.answer import Part, Sentence, begin_answer
 from counterpoint.models.cascade.stages import Message, Piece, Stages, Writing, Written
 from counterpoint.plugins.contract import ResponseRequest, ToolCall, TurnEnd, TurnStatus, Usage
 from counterpoint.protocol.tools import Tool
+from counterpoint.testing.virtual_time import run
 
 PROMPT = [Message("system", "be kind"), Message("user", "hi")]
 
@@ -24,7 +25,7 @@ def parts_of(stages: Fakes, asked: ResponseRequest) -> list[Part]:
     async def main() -> list[Part]:
         return [part async for part in begin_answer(asked, prompt, stages.stages(), "sess")]
 
-    return run_virtual(main())
+    return run(main())
 
 
 WRITTEN = request(modalities=("text",))
@@ -94,7 +95,7 @@ def test_calls_pass_through_and_tools_reach_the_model() -> None:
         answer = begin_answer(asked, prompt, Stages(stages.transcriber, model, stages.synthesizer), "sess")
         return [part async for part in answer]
 
-    parts = run_virtual(main())
+    parts = run(main())
     assert ToolCall(0, "look", "{}") in parts
     assert texts(parts) == ["Let me look."]
     assert model.writings == [Writing("sess", 50, (Tool("look"),), "required")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tests.models.support import assistant, run_virtual, user
+from tests.models.support import assistant, user
 
 from counterpoint.models.cascade.prompt import MANNER, conversation, is_unheard
 from counterpoint.models.cascade.stages import Message
 from counterpoint.plugins.contract import HistoryItem
+from counterpoint.testing.virtual_time import run
 
 
 def prompt_for(
@@ -18,7 +19,7 @@ def prompt_for(
     async def words(item: HistoryItem) -> str:
         return item.text or ""
 
-    return run_virtual(conversation(history, instructions, words, turn_to_come=ahead))
+    return run(conversation(history, instructions, words, turn_to_come=ahead))
 
 
 def turns(count: int) -> list[HistoryItem]:

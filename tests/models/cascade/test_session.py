@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.models.cascade.fakes import Fakes, fakes, loud, silent, sound_of
-from tests.models.support import SESSION, Outlet, assistant, now, request, run_virtual, step, user
+from tests.models.support import SESSION, Outlet, assistant, now, request, step, user
 
 from counterpoint.models.cascade import prompt
 from counterpoint.models.cascade.session import CascadeSession
@@ -25,6 +25,7 @@ from counterpoint.plugins.contract import (
     UserTranscriptFailed,
 )
 from counterpoint.protocol.config import SessionConfig
+from counterpoint.testing.virtual_time import run
 
 
 def spoken(turn: int = 1, *history: Any, **changes: Any) -> ResponseRequest:
@@ -69,7 +70,7 @@ def test_a_prepared_answer_is_used_and_comes_at_once() -> None:
         assert all(fence == Fence(SESSION, 3, 1) for _, fence, event in outlet.said if event_of_answer(event))
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def event_of_answer(event: object) -> bool:
@@ -88,7 +89,7 @@ def test_an_answer_that_nobody_prepared_is_begun_when_it_is_asked_for() -> None:
         assert outlet.pcm() == sound_of("Well, that is good.") + sound_of("So it is.")
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_sentences_come_in_packets_with_text_and_mark_on_the_first() -> None:
@@ -106,7 +107,7 @@ def test_sentences_come_in_packets_with_text_and_mark_on_the_first() -> None:
         assert second.marks[0].samples == len(sound_of("So it is.")) // 2
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_written_answer_is_not_spoken() -> None:
@@ -120,7 +121,7 @@ def test_a_written_answer_is_not_spoken() -> None:
         assert stages.synthesizer.spoken == []
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_sentence_without_a_sound_is_still_in_the_transcript() -> None:
@@ -133,7 +134,7 @@ def test_a_sentence_without_a_sound_is_still_in_the_transcript() -> None:
         assert outlet.pcm() == sound_of("This is not.")
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_more_speech_throws_the_prepared_answer_away() -> None:
@@ -155,7 +156,7 @@ def test_more_speech_throws_the_prepared_answer_away() -> None:
         assert stages.transcriber.calls.started == 2
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_silence_after_a_pause_keeps_the_prepared_answer() -> None:
@@ -172,7 +173,7 @@ def test_silence_after_a_pause_keeps_the_prepared_answer() -> None:
         assert stages.transcriber.calls.started == len(stages.model.prompts) == 1
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_second_pause_prepares_anew_what_was_said_between() -> None:
@@ -192,7 +193,7 @@ def test_a_second_pause_prepares_anew_what_was_said_between() -> None:
         assert outlet.text() == "New."
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_another_request_than_the_prepared_one_starts_afresh(changes: dict[str, 
         await session.close()
         assert stages.running == 0
 
-    run_virtual(main())
+    run(main())
 
 
 def test_an_utterance_that_is_forgotten_takes_its_answer_along() -> None:
@@ -236,7 +237,7 @@ def test_an_utterance_that_is_forgotten_takes_its_answer_along() -> None:
         await session.forget(1)
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -268,7 +269,7 @@ def test_a_cancel_at_any_moment_stops_everything_and_says_nothing_more(prepared:
         assert stages.running == 0
 
     for after_ms in range(0, 400, 3):
-        run_virtual(main(after_ms))
+        run(main(after_ms))
 
 
 def test_a_close_at_any_moment_leaves_nothing() -> None:
@@ -295,7 +296,7 @@ def test_a_close_at_any_moment_leaves_nothing() -> None:
         assert stages.open_sessions == set()
 
     for after_ms in range(0, 400, 3):
-        run_virtual(main(after_ms))
+        run(main(after_ms))
 
 
 def test_cancel_spares_out_of_band_answers_and_transcripts() -> None:
@@ -312,7 +313,7 @@ def test_cancel_spares_out_of_band_answers_and_transcripts() -> None:
         assert [event.text for event in outlet.of(UserTranscript)] == ["hello"]
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 @pytest.mark.logs_traceback
@@ -341,7 +342,7 @@ def test_a_stage_that_fails_fails_this_answer_and_no_other(words: str, answer: s
         assert outlet.text(2) == "All is well."
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 @pytest.mark.logs_traceback
@@ -359,7 +360,7 @@ def test_transcripts_by_input_whatever_becomes_of_the_others() -> None:
         assert [event.input for event in outlet.of(UserTranscriptFailed)] == [2]
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_the_words_that_an_answer_needed_are_told_once() -> None:
@@ -380,7 +381,7 @@ def test_the_words_that_an_answer_needed_are_told_once() -> None:
         assert stages.transcriber.calls.started == 1
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_typed_turn_needs_no_recognition() -> None:
@@ -394,7 +395,7 @@ def test_a_typed_turn_needs_no_recognition() -> None:
         assert stages.transcriber.calls.started == 0
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_earlier_words_are_its_own_where_the_history_does_not_say_them() -> None:
@@ -411,7 +412,7 @@ def test_earlier_words_are_its_own_where_the_history_does_not_say_them() -> None
         assert said == [("user", "first words"), ("assistant", "Aha."), ("user", "second words")]
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_audio_that_the_client_put_into_the_history_is_understood_too() -> None:
@@ -427,7 +428,7 @@ def test_audio_that_the_client_put_into_the_history_is_understood_too() -> None:
         assert stages.transcriber.calls.started == 1
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_what_nobody_understood_is_answered_without_the_language_model() -> None:
@@ -442,7 +443,7 @@ def test_what_nobody_understood_is_answered_without_the_language_model() -> None
         assert stages.model.prompts == []
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_an_answer_waits_for_room_and_runs_no_further_ahead_than_a_sentence() -> None:
@@ -461,7 +462,7 @@ def test_an_answer_waits_for_room_and_runs_no_further_ahead_than_a_sentence() ->
         assert len(stages.synthesizer.spoken) == 50
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_the_next_sentence_is_spoken_while_this_one_is_sent() -> None:
@@ -477,7 +478,7 @@ def test_the_next_sentence_is_spoken_while_this_one_is_sent() -> None:
         assert now() == unblocked_at
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_sessions_share_stages_and_nothing_else() -> None:
@@ -498,7 +499,7 @@ def test_sessions_share_stages_and_nothing_else() -> None:
         await two.close()
         assert sorted(stages.model.released) == ["sess_b", SESSION]
 
-    run_virtual(main())
+    run(main())
 
 
 def test_the_beginning_of_the_next_prompt_is_read_while_idle() -> None:
@@ -519,7 +520,7 @@ def test_the_beginning_of_the_next_prompt_is_read_while_idle() -> None:
         assert stages.model.read == [[kind], [kind, *turn], [funny, *turn]]
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_reading_ahead_makes_way_for_an_answer() -> None:
@@ -534,7 +535,7 @@ def test_reading_ahead_makes_way_for_an_answer() -> None:
         assert len(stages.model.prompts) == 1
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_an_answer_that_is_cut_short_says_so() -> None:
@@ -548,7 +549,7 @@ def test_an_answer_that_is_cut_short_says_so() -> None:
         assert outlet.text() == "one two three"
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_only_the_newest_utterances_are_kept() -> None:
@@ -562,7 +563,7 @@ def test_only_the_newest_utterances_are_kept() -> None:
         assert [begun.cancelled for begun in stages.transcriber.begun] == [True] * 92 + [False] * 8
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_an_utterance_whose_words_are_awaited_is_kept() -> None:
@@ -579,7 +580,7 @@ def test_an_utterance_whose_words_are_awaited_is_kept() -> None:
         }
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 async def in_the_middle_of_an_answer(stages: Fakes) -> tuple[CascadeSession, Outlet]:
@@ -596,4 +597,4 @@ def test_truncate_changes_nothing_here() -> None:
         assert isinstance(await outlet.ended(1), TurnEnd)
         await session.close()
 
-    run_virtual(main())
+    run(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.models.support import run_virtual
 
 from counterpoint.errors import ConfigurationError, ProtocolError
 from counterpoint.models.scripted.call_log import CAPACITY, CallLog
@@ -12,6 +11,7 @@ from counterpoint.models.scripted.plugin import ScriptedPlugin
 from counterpoint.plugins.contract import Fence, Interaction, ModelPlugin
 from counterpoint.plugins.loading import load_plugin
 from counterpoint.protocol.config import AudioConfig, AudioOutput, SessionConfig
+from counterpoint.testing.virtual_time import run
 
 
 def test_it_is_found_by_its_name() -> None:
@@ -48,4 +48,4 @@ def test_the_log_is_bounded() -> None:
         assert len(log.entries()) == CAPACITY
         assert log.entries()[0]["request_id"] == "s/0/10"
 
-    run_virtual(main())
+    run(main())

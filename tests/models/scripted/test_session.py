@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.support import SESSION, Outlet, now, request, run_virtual, step, user
+from tests.models.support import SESSION, Outlet, now, request, step, user
 
 from counterpoint.errors import ModelOpenFailed
 from counterpoint.models.scripted.plugin import ScriptedPlugin
@@ -27,6 +27,7 @@ from counterpoint.plugins.contract import (
 )
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.protocol.tools import Tool
+from counterpoint.testing.virtual_time import run
 
 
 async def open_session(
@@ -54,7 +55,7 @@ def test_realtime_chunks_come_when_they_are_due() -> None:
         times = [at - start for at, _, event in outlet.said if isinstance(event, AudioDelta)]
         assert times == pytest.approx([k * 0.08 for k in range(50)], abs=1e-6)
 
-    run_virtual(main())
+    run(main())
 
 
 def test_stall_delays_the_first_chunk_only() -> None:
@@ -66,7 +67,7 @@ def test_stall_delays_the_first_chunk_only() -> None:
         await outlet.ended(1)
         assert [at - start for at, _, _ in outlet.said] == pytest.approx([1.0, 1.08, 1.08])
 
-    run_virtual(main())
+    run(main())
 
 
 def test_burst_waits_for_room_between_chunks() -> None:
@@ -82,7 +83,7 @@ def test_burst_waits_for_room_between_chunks() -> None:
         await outlet.ended(1)
         assert now() - before < 0.1
 
-    run_virtual(main())
+    run(main())
 
 
 def test_time_without_room_moves_the_pace_instead_of_ending_in_a_burst() -> None:
@@ -99,7 +100,7 @@ def test_time_without_room_moves_the_pace_instead_of_ending_in_a_burst() -> None
         gaps = np.diff(times)
         assert sorted(gaps)[:-1] == pytest.approx([0.08] * 4, abs=1e-6)
 
-    run_virtual(main())
+    run(main())
 
 
 async def test_ten_minutes_of_burst_leave_the_loop_to_others() -> None:
@@ -129,7 +130,7 @@ def test_scripts_of_a_list_serve_one_response_each_and_the_last_repeats() -> Non
             await outlet.ended(turn)
         assert [outlet.text(turn) for turn in (4, 5)] == ["c", "d"]
 
-    run_virtual(main())
+    run(main())
 
 
 def test_failure_comes_at_its_chunk_and_ends_the_answer() -> None:
@@ -145,7 +146,7 @@ def test_failure_comes_at_its_chunk_and_ends_the_answer() -> None:
         await session.respond(asked(script, 2))
         await outlet.ended(2)
 
-    run_virtual(main())
+    run(main())
 
 
 def test_hang_never_answers_and_can_be_cancelled() -> None:
@@ -160,7 +161,7 @@ def test_hang_never_answers_and_can_be_cancelled() -> None:
         assert outlet.said == []
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_listen_is_a_decision_and_not_an_answer() -> None:
@@ -170,7 +171,7 @@ def test_listen_is_a_decision_and_not_an_answer() -> None:
         await asyncio.sleep(1)
         assert outlet.events() == [Listen()]
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_cancelled_answer_says_nothing_more() -> None:
@@ -186,7 +187,7 @@ def test_a_cancelled_answer_says_nothing_more() -> None:
         await outlet.ended(2)
         assert outlet.events(1) == []
 
-    run_virtual(main())
+    run(main())
 
 
 def test_cancel_spares_out_of_band_answers_and_newer_epochs_and_abort_names_one() -> None:
@@ -206,7 +207,7 @@ def test_cancel_spares_out_of_band_answers_and_newer_epochs_and_abort_names_one(
         assert len(outlet.of(AudioDelta, 3)) > 13
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_script_may_go_on_after_a_cancel() -> None:
@@ -220,7 +221,7 @@ def test_a_script_may_go_on_after_a_cancel() -> None:
         await asyncio.sleep(5)
         assert stopped_at + 0.3 < outlet.said[-1][0] <= stopped_at + 0.4
 
-    run_virtual(main())
+    run(main())
 
 
 def test_echo_gives_back_the_input_of_the_turn() -> None:
@@ -243,7 +244,7 @@ def test_echo_gives_back_the_input_of_the_turn() -> None:
         assert outlet.pcm(1) == pieces[1] + pieces[2]
         assert outlet.pcm(2) == pieces[3] + pieces[4]
 
-    run_virtual(main())
+    run(main())
 
 
 def test_echo_of_an_item_that_the_client_made_of_audio() -> None:
@@ -254,7 +255,7 @@ def test_echo_of_an_item_that_the_client_made_of_audio() -> None:
         await outlet.ended(1)
         assert outlet.pcm() == b"\x01\x02" * 100
 
-    run_virtual(main())
+    run(main())
 
 
 def test_input_that_is_never_answered_does_not_pile_up() -> None:
@@ -272,7 +273,7 @@ def test_input_that_is_never_answered_does_not_pile_up() -> None:
         tracemalloc.stop()
         assert held < 12 * 480_000
 
-    run_virtual(main())
+    run(main())
 
 
 def test_without_a_script_tools_are_called_once() -> None:
@@ -285,7 +286,7 @@ def test_without_a_script_tools_are_called_once() -> None:
         await outlet.ended(2)
         assert outlet.text(2).startswith("word1 word2")
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_script_speaks_even_where_tools_are_offered() -> None:
@@ -295,7 +296,7 @@ def test_a_script_speaks_even_where_tools_are_offered() -> None:
         await outlet.ended(1)
         assert outlet.of(ToolCall) == []
 
-    run_virtual(main())
+    run(main())
 
 
 def test_transcripts_go_by_their_input_and_not_by_each_other() -> None:
@@ -321,7 +322,7 @@ def test_transcripts_go_by_their_input_and_not_by_each_other() -> None:
         ]
         assert "".join(e.text for e in told if e.input == 1 and not e.final) == "one and one"
 
-    run_virtual(main())
+    run(main())
 
 
 def test_no_transcript_that_nobody_asked_for() -> None:
@@ -331,7 +332,7 @@ def test_no_transcript_that_nobody_asked_for() -> None:
         await asyncio.sleep(1)
         assert outlet.said == []
 
-    run_virtual(main())
+    run(main())
 
 
 def test_open_takes_as_long_as_scripted_and_fails_as_scripted() -> None:
@@ -346,7 +347,7 @@ def test_open_takes_as_long_as_scripted_and_fails_as_scripted() -> None:
             await open_session({"fail_open": True, "open_delay_ms": 0}, plugin)
         assert plugin.load().sessions == 1
 
-    run_virtual(main())
+    run(main())
 
 
 def test_an_open_that_is_given_up_on_leaves_nothing() -> None:
@@ -360,7 +361,7 @@ def test_an_open_that_is_given_up_on_leaves_nothing() -> None:
         await asyncio.gather(opening, return_exceptions=True)
         assert plugin.load().sessions == 0
 
-    run_virtual(main())
+    run(main())
 
 
 def test_cleanup_takes_its_time_over_all_attempts() -> None:
@@ -378,7 +379,7 @@ def test_cleanup_takes_its_time_over_all_attempts() -> None:
         assert plugin.load().sessions == 0
         await session.close()
 
-    run_virtual(main())
+    run(main())
 
 
 def test_a_close_that_hangs_can_be_given_up_on() -> None:
@@ -392,7 +393,7 @@ def test_a_close_that_hangs_can_be_given_up_on() -> None:
                 await asyncio.wait_for(session.close(), 60)
         assert plugin.load().sessions == 1
 
-    run_virtual(main())
+    run(main())
 
 
 def test_close_ends_everything_under_way() -> None:
@@ -410,7 +411,7 @@ def test_close_ends_everything_under_way() -> None:
         assert len(outlet.said) == said
         assert len(asyncio.all_tasks()) == 1
 
-    run_virtual(main())
+    run(main())
 
 
 def test_every_call_is_in_the_log_and_every_cancelled_generate_has_its_abort() -> None:
@@ -437,7 +438,7 @@ def test_every_call_is_in_the_log_and_every_cancelled_generate_has_its_abort() -
         assert all(entry["session_id"] == SESSION for entry in plugin.call_log)
         json.dumps(plugin.call_log)
 
-    run_virtual(main())
+    run(main())
 
 
 def test_usage_in_the_log_is_what_the_turns_said() -> None:
@@ -453,4 +454,4 @@ def test_usage_in_the_log_is_what_the_turns_said() -> None:
         assert usage.output_tokens == 7
         assert plugin.call_log[-1]["output_tokens"] == 7
 
-    run_virtual(main())
+    run(main())
