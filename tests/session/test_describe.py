@@ -111,3 +111,11 @@ def test_a_stock_client_gets_the_items_one_by_one() -> None:
         ("a", "b"),
         ("a", "b"),
     ]
+
+
+def test_an_item_under_way_is_not_restated_as_done() -> None:
+    """Its one ``conversation.item.done`` follows live (case D-12)."""
+    driver = Driver()
+    driver.ask()
+    driver.model(speak("one two ", 500))
+    assert [type(event) for event in driver.machine.restated_items()] == [ItemAdded]

@@ -21,7 +21,7 @@ from counterpoint.protocol.events import (
     PlaybackPositions,
     SessionSnapshot,
 )
-from counterpoint.protocol.items import Item
+from counterpoint.protocol.items import Item, ItemStatus
 
 from .conversation import Conversation
 from .input import InputLine
@@ -100,7 +100,11 @@ class Description:
 
 
 def _restated(item: Item, previous: str | None) -> tuple[ItemAdded | ItemDone, ...]:
-    return (ItemAdded(previous_item_id=previous, item=item), ItemDone(previous_item_id=previous, item=item))
+    """An item that is still being written is done later, by an event of its own."""
+    added = ItemAdded(previous_item_id=previous, item=item)
+    if item.status is ItemStatus.IN_PROGRESS:
+        return (added,)
+    return (added, ItemDone(previous_item_id=previous, item=item))
 
 
 def _capabilities(state: RunState, limits: Limits, resumable: bool) -> dict[str, Any]:
