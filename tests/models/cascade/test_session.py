@@ -578,6 +578,8 @@ def test_an_utterance_whose_words_are_awaited_is_kept() -> None:
         assert {event.input: event.text for event in outlet.of(UserTranscript)} == {
             n: f"number {n}" for n in range(20)
         }
+        await session.push(step(20, loud(100)))
+        assert [begun.cancelled for begun in stages.transcriber.begun] == [True] * 13 + [False] * 8
         await session.close()
 
     run(main())

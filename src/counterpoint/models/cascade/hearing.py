@@ -111,12 +111,11 @@ class Hearing:
         return self._utterances[item.id]
 
     def _begin(self, key: int | str) -> Utterance:
-        if len(self._utterances) >= CAPACITY:
-            self._drop_oldest()
+        self._make_room()
         utterance = self._utterances[key] = Utterance(key, self._transcriber.start())
         return utterance
 
-    def _drop_oldest(self) -> None:
-        oldest = next((key for key, utterance in self._utterances.items() if not utterance.busy), None)
-        if oldest is not None:
-            self._utterances.pop(oldest).cancel()
+    def _make_room(self) -> None:
+        finished = [key for key, utterance in self._utterances.items() if not utterance.busy]
+        for key in finished[: max(0, len(self._utterances) - CAPACITY + 1)]:
+            self._utterances.pop(key).cancel()
