@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from counterpoint.protocol import events as ev
+from counterpoint.protocol.audio import Encoding
 from counterpoint.protocol.items import ItemStatus
 from counterpoint.session.effects import Emit
 
@@ -66,8 +67,12 @@ def _deltas_make_the_done(events: list[ev.Event]) -> None:
     """CASE-INV-4, and whole samples (CASE-INV-5)."""
     texts: Counter[tuple[str, str]] = Counter()
     said: dict[tuple[str, str], str] = {}
+    sample_bytes: dict[str, int] = {}
     for event in events:
         match event:
+            case ev.ResponseCreated(response=ev.Response(audio=dict() as audio)):
+                encoding = Encoding(audio["output"]["format"]["type"])
+                sample_bytes[event.response.id] = encoding.sample_bytes
             case ev.OutputTextDelta() | ev.OutputTranscriptDelta() | ev.ArgumentsDelta():
                 key = (event.item_id, type_of(event).removesuffix(".delta"))
                 assert texts[key] == 0, "a delta after its done"
@@ -80,7 +85,7 @@ def _deltas_make_the_done(events: list[ev.Event]) -> None:
                 _done(event, value, said, texts)
             case ev.OutputAudioDelta():
                 assert len(event.pcm) > 0
-                assert len(event.pcm) % 2 == 0
+                assert len(event.pcm) % sample_bytes[event.response_id] == 0
             case _:
                 pass
 

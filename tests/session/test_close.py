@@ -116,6 +116,16 @@ def test_commands_that_waited_for_the_detector_are_answered_too() -> None:
     assert driver.types == ["session.closed"]
 
 
+def test_commands_that_waited_when_the_session_failed_are_answered_too() -> None:
+    driver = Driver(vad(), detects=False)
+    driver.send(AppendAudio(audio=tone(400, 0.9)), CommitAudio(event_id="c"))
+    driver.post(ModelRaised(driver.machine.state.fence(), "push"))
+    assert [(error.code, error.event_id) for error in driver.errors] == [
+        (ErrorCode.INTERNAL_ERROR, None),
+        (ErrorCode.SESSION_CLOSED, "c"),
+    ]
+
+
 def test_a_model_that_does_not_open_ends_the_session() -> None:
     """Case C-02; wire, section 1."""
     driver = Driver(opened=False)

@@ -57,6 +57,14 @@ def test_speech_stops_the_clock() -> None:
     assert driver.of(ev.InputTimeout) == [], "the turn has not been answered yet"
 
 
+def test_sessions_that_answer_nothing_by_themselves_stay_silent() -> None:
+    driver = Driver(vad(idle_timeout_ms=5000, create_response=False))
+    driver.ask()
+    driver.answer("hello", 500)
+    driver.wait(60)
+    assert driver.of(ev.InputTimeout) == []
+
+
 def test_before_the_first_answer_nobody_is_hurried() -> None:
     driver = Driver(vad(idle_timeout_ms=5000))
     driver.wait(60)

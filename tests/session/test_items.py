@@ -29,7 +29,7 @@ from counterpoint.protocol.items import (
 )
 
 from .checks import check
-from .driver import Driver, ramp, speak, tone, user_text
+from .driver import MANUAL, Driver, ramp, speak, tone, user_text
 
 
 def result(call_id: str, output: str = "42", item_id: str = "") -> CreateItem:
@@ -121,6 +121,13 @@ def test_scheduling_says_when_a_created_item_is_answered(
     driver.model(TurnEnd())
     assert len(driver.requests) == (1 if scheduling is Scheduling.SILENT else 2)
     check(driver.sent)
+
+
+def test_a_transcription_session_schedules_nothing() -> None:
+    driver = Driver(MANUAL | {"type": "transcription"})
+    driver.send(CreateItem(item=user_text("x").item, scheduling=Scheduling.WHEN_IDLE))
+    assert [(error.code, error.param) for error in driver.errors] == [(ErrorCode.UNSUPPORTED, "scheduling")]
+    assert driver.sent == []
 
 
 # ---------------------------------------------------------------------- retrieve and delete

@@ -68,7 +68,9 @@ class Idle:
 
     def _timeout_ms(self) -> int | None:
         detection = self._state.config.audio.input.turn_detection
-        return detection.idle_timeout_ms if isinstance(detection, ServerVad) else None
+        if not isinstance(detection, ServerVad) or not self._turns.answers_speech():
+            return None
+        return detection.idle_timeout_ms
 
     def _playback_end(self) -> float | None:
         """When the client will have heard what it was sent of the newest answer, if it has not yet."""

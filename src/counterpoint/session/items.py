@@ -7,7 +7,10 @@ Here because: each of these checks everything first and then changes several par
 
 from __future__ import annotations
 
+from counterpoint.errors import ProtocolError
+from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import CreateItem, DeleteItem, RetrieveItem, Scheduling
+from counterpoint.protocol.config import SessionType
 from counterpoint.protocol.events import ItemAdded, ItemDeleted, ItemDone, ItemRetrieved
 from counterpoint.protocol.ids import IdSource
 from counterpoint.protocol.items import FunctionCall, FunctionCallOutput, Message
@@ -45,6 +48,10 @@ class Items:
 
     def create(self, command: CreateItem) -> None:
         """Raises ``ProtocolError`` with nothing changed."""
+        silent = command.scheduling is Scheduling.SILENT
+        if not silent and self._state.config.type is SessionType.TRANSCRIPTION:
+            message = "scheduling: a transcription session has no responses"
+            raise ProtocolError(ErrorCode.UNSUPPORTED, message, param="scheduling")
         item = complete(command.item, self._state, self._ids, "item")
         self._conversation.check_new(item.id, command.previous_item_id)
         match item:
@@ -60,7 +67,7 @@ class Items:
         shown = self._conversation.render(item.id)
         self._out.emit(ItemAdded(previous_item_id=previous, item=shown))
         self._out.emit(ItemDone(previous_item_id=previous, item=shown))
-        if command.scheduling is not Scheduling.SILENT:
+        if not silent:
             self._turns.answer_item(item.id, interrupts=command.scheduling is Scheduling.INTERRUPT)
 
     def retrieve(self, command: RetrieveItem) -> None:

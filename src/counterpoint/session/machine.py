@@ -243,6 +243,8 @@ class SessionMachine:
         self._responses.settle()
         if self.is_open:
             self._turns.advance()
+        else:
+            self._refuse_waiting()
 
     def _take(self, news: Input) -> None:
         match news:
@@ -272,7 +274,7 @@ class SessionMachine:
             case Detached():
                 self._state.attached = False
             case CloseRequested(reason):
-                self._close(reason)
+                self._closing.close(reason)
             case CleanedUp():
                 pass  # cleanup is only asked for by a session that closes
             case DeadlineReached():
@@ -320,7 +322,7 @@ class SessionMachine:
                 self._input.lose()
             return
         if isinstance(news.command, CloseSession):
-            self._close("client_closed")
+            self._closing.close("client_closed")
             return
         try:
             self._commands.apply(news.command, extended=news.extended)
@@ -371,8 +373,8 @@ class SessionMachine:
 
     # ------------------------------------------------------------------ the end
 
-    def _close(self, reason: str) -> None:
-        self._closing.close(reason)
+    def _refuse_waiting(self) -> None:
+        """What waited for the detector when the session closed never had an effect (case C-11)."""
         for news in self._line.clear():
             if isinstance(news, CommandReceived):
                 self._out.refuse(_closed(), news.command)
