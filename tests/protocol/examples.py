@@ -122,7 +122,11 @@ EVENTS: tuple[Event, ...] = (
     events.TranscriptionCompleted(
         item_id="item_2", content_index=0, transcript="hello", usage=events.DurationUsage(0.8)
     ),
-    events.TranscriptionFailed(item_id="item_2", content_index=0, error=_ERROR),
+    events.TranscriptionFailed(
+        item_id="item_2",
+        content_index=0,
+        error=events.TranscriptionError(type="server_error", code="transcription_failed", message="no words"),
+    ),
     events.ResponseCreated(response=Response(id="resp_1")),
     events.ResponseDone(response=RESPONSE),
     events.ResponseSpeak(response_id="resp_1"),

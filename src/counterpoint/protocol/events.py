@@ -73,6 +73,15 @@ class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
     expected: int | _Unset = _UNSET  #: with ``client_event_gap``: the number that is waited for
 
 
+class TranscriptionError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why input has no transcript; nobody's event is at fault."""
+
+    type: str
+    code: str
+    message: str
+    param: str | None = None
+
+
 class StatusError(msgspec.Struct, frozen=True):
     type: str
     code: str
@@ -339,7 +348,7 @@ class TranscriptionCompleted(
 class TranscriptionFailed(BaseEvent, frozen=True, tag="conversation.item.input_audio_transcription.failed"):
     item_id: str
     content_index: int
-    error: ErrorDetail
+    error: TranscriptionError
 
 
 # --------------------------------------------------------------------------- responses

@@ -14,9 +14,9 @@ from counterpoint.plugins.contract import UserTranscript, UserTranscriptFailed
 from counterpoint.protocol.codes import ErrorClass
 from counterpoint.protocol.events import (
     DurationUsage,
-    ErrorDetail,
     TranscriptionCompleted,
     TranscriptionDelta,
+    TranscriptionError,
     TranscriptionFailed,
 )
 
@@ -104,5 +104,5 @@ def _event(
             usage = DurationUsage(utterance.seconds)
             return TranscriptionCompleted(item_id=item_id, content_index=0, transcript=text, usage=usage)
         case UserTranscriptFailed(message=message):
-            error = ErrorDetail(type=ErrorClass.SERVER, code="transcription_failed", message=message)
+            error = TranscriptionError(type=ErrorClass.SERVER, code="transcription_failed", message=message)
             return TranscriptionFailed(item_id=item_id, content_index=0, error=error)
