@@ -14,6 +14,7 @@ from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.config import AudioConfig, AudioInput, AudioOutput, SessionConfig, render
 from counterpoint.protocol.events import (
     Event,
+    ItemAdded,
     ItemDone,
     OutputAudioDelta,
     OutputItemDone,
@@ -174,3 +175,8 @@ def test_a_response_has_the_beta_shape() -> None:
     assert (response["output_audio_format"], response["max_output_tokens"]) == ("pcm16", "inf")
     assert [part["type"] for part in response["output"][0]["content"]] == ["audio", "text"]
     assert response["usage"]["total_tokens"] == 7
+
+
+def test_the_beta_has_no_images() -> None:
+    item = must_be_shown(ItemAdded(previous_item_id=None, item=ITEMS[1]), beta=True)["item"]
+    assert [part["type"] for part in item["content"]] == ["input_text", "input_audio"]

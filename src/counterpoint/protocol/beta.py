@@ -145,8 +145,8 @@ _BETA_VALUES: dict[str, Any] = {
 
 
 def _beta_item(item: dict[str, Any]) -> dict[str, Any]:
+    """The beta has no images, and its assistant's content has no prefix."""
     if "content" not in item:
         return item
-    return item | {
-        "content": [part | {"type": part["type"].removeprefix("output_")} for part in item["content"]]
-    }
+    shown = [part for part in item["content"] if part["type"] != "input_image"]
+    return item | {"content": [part | {"type": part["type"].removeprefix("output_")} for part in shown]}
