@@ -1,0 +1,108 @@
+"""Whether an event has the form that its connection may see.
+
+Owns: holding one event against its schema; how the extensions are laid over the official schemas.
+Does not own: the schemas (``official.json``, ``extensions``), what a sequence must fulfil (``streams``).
+Here because: a key or an enum value that leaks to a stock client is found only by refusing what is not listed
+(wire contract, "Stock and extended connections").
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+from . import extensions
+from .extensions import CONNECTION_EVENTS, COUNT, SESSION_EVENTS, STRING, Properties, an_object, or_null
+from .validator import Validator
+
+
+@functools.cache
+def official() -> dict[str, Any]:
+    """``client``, ``server``, ``beta_client``, ``beta_server``, ``values``, and what they refer to."""
+    text = resources.files(__package__).joinpath("official.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def server_event_problems(
+    event: dict[str, Any], *, extended: bool = False, beta: bool = False, strict: bool = True
+) -> list[str]:
+    """What is wrong with the form of ``event`` on such a connection; nothing if it is as it should be.
+
+    Not ``strict``: keys that the schemas do not know are let pass, as they are from other servers.
+    """
+    kind = event.get("type")
+    root = _root(extended=extended, beta=beta)
+    schema = root["server"].get(kind)
+    if schema is None:
+        return [f"there is no server event {kind!r} on such a connection"]
+    return list(Validator(root, strict=strict).problems(schema, event))
+
+
+def client_event_problems(event: dict[str, Any]) -> list[str]:
+    """What is wrong with a client event of the official API."""
+    schema = official()["client"].get(event.get("type"))
+    if schema is None:
+        return [f"there is no client event {event.get('type')!r}"]
+    return list(Validator(official(), strict=False).problems(schema, event))
+
+
+def value_problems(name: str, value: Any) -> list[str]:
+    """What is wrong with one of the official values that are no events (``client_secret``)."""
+    return list(Validator(official(), strict=False).problems(official()["values"][name], value))
+
+
+@functools.cache
+def _root(*, extended: bool, beta: bool) -> dict[str, Any]:
+    """The document that events of such a connection are held against."""
+    root: dict[str, Any] = json.loads(json.dumps(official()))
+    root["server"] = root["beta_server" if beta else "server"]
+    for schema in root["server"].values():
+        schema["properties"].update(extensions.NUMBER_KEY)
+    root["server"]["session.created"]["properties"].update(extensions.CREATED)
+    for schema in _sessions(root):
+        schema["properties"].update(extensions.UNPUBLISHED_SESSION)
+    for schema in (root["defs"]["RealtimeError"], root["beta_defs"]["error_event__Error"]):
+        schema["properties"].update(extensions.ERROR)
+    _add_newer(root)
+    if extended:
+        _extend(root)
+    return root
+
+
+def _add_newer(root: dict[str, Any]) -> None:
+    """What is official, and newer than the published types of the beta, whose clients pass over it."""
+    session = root["beta_defs"]["session__Session"]["properties"]
+    for key in ("type", "truncation", "prompt", "include"):
+        session[key] = root["defs"]["RealtimeSessionCreateRequest"]["properties"][key]
+    session["model"] = STRING  # the types list the models of one vendor
+    root["beta_defs"]["session__TurnDetection"]["properties"]["idle_timeout_ms"] = or_null(COUNT)
+    root["beta_defs"]["InputTokenDetails"]["properties"]["image_tokens"] = COUNT
+    root["beta_server"]["response.function_call_arguments.done"]["properties"]["name"] = STRING
+
+
+def _sessions(root: dict[str, Any]) -> list[dict[str, Any]]:
+    names = ("RealtimeSessionCreateRequest", "RealtimeTranscriptionSessionCreateRequest")
+    return [*(root["defs"][name] for name in names), root["beta_defs"]["session__Session"]]
+
+
+def _extend(root: dict[str, Any]) -> None:
+    for name in root["server"].keys() - {"session.created"}:
+        root["server"][name]["properties"]["duplex"] = extensions.DUPLEX
+    for name, fields in CONNECTION_EVENTS.items():
+        root["server"][name] = _event(name, fields)
+    for name, fields in SESSION_EVENTS.items():
+        root["server"][name] = _event(
+            name, fields, {**extensions.OPTIONAL.get(name, {}), **extensions.NUMBER_KEY}
+        )
+    for schema in _sessions(root):
+        schema["properties"].update(extensions.SESSION)
+    for name in ("ServerVad", "SemanticVad"):
+        root["defs"][name]["properties"].update(extensions.TURN_DETECTION)
+    root["defs"]["AudioPCM"] = extensions.AUDIO_FORMAT
+
+
+def _event(name: str, fields: Properties, optional: Properties | None = None) -> dict[str, Any]:
+    return an_object({"type": {"type": "string", "const": name}, "event_id": STRING, **fields}, optional)
