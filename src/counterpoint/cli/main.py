@@ -19,6 +19,7 @@ from counterpoint.errors import ConfigurationError, CounterpointError
 from .bench import bench
 from .install_voice import install_voice
 from .serve import serve
+from .talk import talk
 from .version import version
 
 EXIT_FAILED = 1
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("bench")(bench)
 app.command("install-voice")(install_voice)
+app.command("talk")(talk)
 app.command("version")(version)
 
 
