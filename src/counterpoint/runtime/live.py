@@ -157,14 +157,19 @@ class LiveSession:
 
     # ------------------------------------------------------------------ attaching
 
-    def open(self, link: Link, dialect: Dialect) -> Attachment:
-        """The connection that opened the session: gets ``session.created`` before anything else."""
+    def open(self, link: Link, dialect: Dialect, client_event_seq: int | None = None) -> Attachment:
+        """The connection that opened the session: gets ``session.created`` before anything else.
+
+        ``client_event_seq`` is the number of the event that opened it.
+        """
         token = self._new_token()
         self.credential = ResumeCredential.issue(token)
         held = self.attachments.attach(self.lease.generation)
         attachment = self._attach(held, link, dialect, self.log.replay(0, self._loop.time()))
         attachment.say(self._created(token, held), counted=False)
         self._start(attachment)
+        if client_event_seq is not None:
+            self._intake.count(client_event_seq)
         return attachment
 
     async def resume(
@@ -349,6 +354,7 @@ class LiveSession:
         """End the session if its lease ran out; an answer under way counts as activity."""
         if self.machine.busy:
             self.lease.touch(now)
+        self.lease.limit_idle(self.machine.config.idle_timeout_s)
         reason = self.lease.expired(now)
         if reason is not None:
             self.close(reason)

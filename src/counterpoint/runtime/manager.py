@@ -18,7 +18,7 @@ import structlog
 from counterpoint.delivery.attachment import LeasePort
 from counterpoint.delivery.budget import TotalBudget
 from counterpoint.delivery.writer import Link
-from counterpoint.errors import AdmissionRefused, ResumeRefused
+from counterpoint.errors import AdmissionRefused, ProtocolError, ResumeRefused
 from counterpoint.plugins.contract import ModelPlugin
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import ResumeSession
@@ -48,6 +48,8 @@ class OpenRequest:
     principal: str = ""
     duplex: bool = False  #: opened with ``duplex=1``
     config: SessionConfig = field(default_factory=SessionConfig)
+    #: Of the ``session.update`` that opens it, where the client numbers its events.
+    client_event_seq: int | None = None
 
 
 class SessionManager:
@@ -125,7 +127,7 @@ class SessionManager:
         self._live[session_id] = live
         self._count_slots()
         self.metrics.sessions_opened.inc()
-        attachment = live.open(link, request.dialect)
+        attachment = live.open(link, request.dialect, request.client_event_seq)
         live.runner.open_model()
         return attachment
 
@@ -134,11 +136,11 @@ class SessionManager:
         limits = self._bounds.limits
         machine = SessionMachine(
             session_id,
-            self.plugin.validate(request.config, None),
+            self._validate(request.config, None),
             self.plugin.capabilities(),
             limits,
             IdSource(self._entropy(6).hex()),
-            validate=self.plugin.validate,
+            validate=self._validate,
             now=now,
             duplex=request.duplex,
             turn_model=self.detection.has_turn_model,
@@ -166,6 +168,18 @@ class SessionManager:
             )
         )
         return live
+
+    def _validate(self, config: SessionConfig, current: SessionConfig | None) -> SessionConfig:
+        """What the plugin makes of ``config``; raises ``ProtocolError`` for a detector that is not there."""
+        detection = config.audio.input.turn_detection
+        detector = detection.detector if detection is not None else None
+        if detector is not None and detector not in self.detection.names:
+            raise ProtocolError(
+                ErrorCode.INVALID_EVENT,
+                f"this server has no such detector; it has {', '.join(self.detection.names)}",
+                param="session.audio.input.turn_detection.detector",
+            )
+        return self.plugin.validate(config, current)
 
     async def resume(
         self, request: ResumeSession, link: Link, dialect: Dialect, principal: str
