@@ -124,7 +124,14 @@ class Routes:
 
     async def models(self, request: web.Request) -> web.Response:
         self._access.authenticate(request)
-        card = {"id": self._model, "object": "model", "created": 0, "owned_by": "counterpoint"}
+        voices = list(self._manager.plugin.capabilities().voices)  # beyond the official card: for the page
+        card = {
+            "id": self._model,
+            "object": "model",
+            "created": 0,
+            "owned_by": "counterpoint",
+            "voices": voices,
+        }
         return web.json_response({"object": "list", "data": [card]})
 
     async def version(self, request: web.Request) -> web.Response:

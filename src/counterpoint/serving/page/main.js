@@ -6,12 +6,12 @@
  * Here because: everything that touches the document's controls is found in one file.
  */
 
-import { isKeyNeeded, key, useKey } from "./access.js";
 import { Conversation } from "./conversation.js";
 import { Lanes } from "./lanes.js";
 import { recall } from "./memory.js";
 import { isSecureOrigin, Microphone, openAudio } from "./microphone.js";
 import { State } from "./protocol.js";
+import { askServer, key, useKey } from "./server.js";
 import {
   INSECURE,
   KEY_NEEDED,
@@ -53,6 +53,7 @@ class Page {
   #isAsking = false; // for the microphone
   #beginning = null; // the promise of a conversation that is being opened
   #noticeTimer;
+  #voices = []; // that the server has
   #timeline = new Timeline();
   #lanes = new Lanes(element("lanes"), this.#timeline);
   #transcript = new TranscriptView({
@@ -80,6 +81,7 @@ class Page {
   async takeUp() {
     const earlier = recall();
     if (!earlier) return;
+    this.#voices = (await askServer()).voices;
     await this.#open();
     this.conversation.takeUp(earlier);
     this.#showControls();
@@ -107,6 +109,12 @@ class Page {
     element("text").value = "";
     this.#showSend();
     await this.conversation.write(text);
+  }
+
+  #askForKey() {
+    this.#notify(KEY_NEEDED);
+    element("key-form").hidden = false;
+    element("key").focus();
   }
 
   #useKey(event) {
@@ -153,12 +161,12 @@ class Page {
 
   async #beginOnce() {
     if (!this.#isLive) {
-      if (await isKeyNeeded()) {
-        this.#notify(KEY_NEEDED);
-        element("key-form").hidden = false;
-        element("key").focus();
+      const { isKeyNeeded, voices } = await askServer();
+      if (isKeyNeeded) {
+        this.#askForKey();
         return false;
       }
+      this.#voices = voices;
       await this.#open();
       this.conversation.start();
     }
@@ -227,10 +235,8 @@ class Page {
     this.#showControls();
   }
 
-  settingsChanged({ capabilities, audio }) {
-    const voices = capabilities?.voices ?? [];
-    element("voices").hidden = voices.length < 2;
-    element("voice").replaceChildren(...voices.map((voice) => new Option(voice)));
+  settingsChanged({ audio }) {
+    element("voice").replaceChildren(...this.#voices.map((voice) => new Option(voice)));
     element("voice").value = audio.output.voice;
   }
 
@@ -280,6 +286,7 @@ class Page {
     const isOpen = this.#state === State.OPEN;
     element("cut").disabled = !isOpen;
     element("silence").disabled = element("end").disabled = !this.#isLive;
+    element("voices").hidden = !this.#isLive || this.#voices.length < 2;
     const [text, icon, state] = this.#talkButton();
     element("talk-text").textContent = text;
     element("talk-icon").setAttribute("href", `#icon-${icon}`);
