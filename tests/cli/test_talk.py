@@ -73,7 +73,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_talking_to_the_scripted_model(tmp_path: Path) -> None:
-    """Any server of ours answers: here one second of the script's ramp, after a stereo question at 44.1 kHz."""
+    """Any of our models answers: here with one second of the script's ramp."""
     answer = answer_to(AUDIO / "go_forward.wav", "--model", "scripted", "--out", tmp_path / "a.wav", "--fast")
     (turn,) = answer["turns"]
     assert turn["status"] == "completed"
@@ -84,13 +84,13 @@ def test_talking_to_the_scripted_model(tmp_path: Path) -> None:
 
 @pytest.mark.voice
 def test_real_speech_is_recognised_and_answered_aloud(tmp_path: Path) -> None:
-    """Three turns of one conversation: at most 15 % of the words wrong, and answers that say what is printed."""
+    """Three turns: at most 15 % of the words wrong, and answers that say what is printed."""
     out = tmp_path / "answers.wav"
     turns = answer_to(*(AUDIO / f"{name}.wav" for name in WORDS), "--out", out)["turns"]
     heard = [word for turn in turns for word in words(turn["heard"])]
     expected = [word for text in WORDS.values() for word in words(text)]
     assert distance(heard, expected) / len(expected) <= 0.15
-    pcm = np.frombuffer(read_wav(out, 16_000), "<i2").astype(np.float32) / 32768
+    pcm = np.frombuffer(read_wav(out, 16_000), "<i2").astype(np.float32) / np.float32(32768)
     assert np.abs(pcm).max() > 0.1
     at, asr = 0, MoonshineAsr(find_files().asr)
     for turn in turns:

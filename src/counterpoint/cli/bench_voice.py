@@ -14,18 +14,15 @@ import asyncio
 import re
 import statistics
 import sys
-import wave
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import numpy as np
-
-from counterpoint.audio.resample import StreamingResampler
-from counterpoint.client import Event, Session, connect
+from counterpoint.audio.wav import read_wav
+from counterpoint.client import Event, connect
 from counterpoint.errors import ConfigurationError
 from counterpoint.models.voice.tts import HibariTts
 
+from .conversation import INPUT, Question, converse, spoken
 from .figures import Figure
 from .server_process import server_process
 
@@ -39,20 +36,6 @@ QUESTIONS = (
     "Why is the sky blue?",
     "What is your favourite colour?",
 )
-#: Quieter samples at the end of a question are not speech.
-AUDIBLE = 0.02
-RATE = 24_000
-FRAME = 2 * RATE // 50
-
-_SESSION = {
-    "type": "realtime",
-    "audio": {
-        "input": {
-            "turn_detection": {"type": "semantic_vad", "eagerness": "high"},
-            "transcription": {"model": "default"},
-        }
-    },
-}
 
 
 def measure(progress: Callable[[str], None]) -> list[Figure]:
@@ -61,7 +44,7 @@ def measure(progress: Callable[[str], None]) -> list[Figure]:
 
 
 async def _measure(progress: Callable[[str], None]) -> list[Figure]:
-    questions = _recordings() + _spoken(QUESTIONS)
+    questions = _recordings() + _synthesised(QUESTIONS)
     async with server_process(_serve("cascade")) as (url, pid):
         waits = []
         for number, question in enumerate(questions, 1):
@@ -87,51 +70,19 @@ def _serve(model: str) -> list[str]:
 
 
 async def _end_of_speech_to_answer(url: str, question: bytes) -> float:
-    async with connect(url, session=_SESSION) as session:
-        ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        async with _speaking(session, question, ended), asyncio.timeout(60):
-            await _next(session.events(), "response.output_audio.delta")
-            return asyncio.get_running_loop().time() - await ended
-
-
-@asynccontextmanager
-async def _speaking(
-    session: Session, question: bytes, ended: asyncio.Future[float] | None = None
-) -> AsyncIterator[None]:
-    """Speak ``question``, and then silence, until the block ends."""
-    speaking = asyncio.create_task(_speak(session, question, ended))
-    try:
-        yield
-    finally:
-        speaking.cancel()
-        await asyncio.gather(speaking, return_exceptions=True)
-
-
-async def _speak(session: Session, question: bytes, ended: asyncio.Future[float] | None) -> None:
-    """Send ``question`` in real time; ``ended`` gets the time at which its last audible sample was sent."""
-    loop = asyncio.get_running_loop()
-    audible = np.flatnonzero(np.abs(np.frombuffer(question, np.int16)) > AUDIBLE * 32768)
-    last = int(audible[-1]) * 2
-    began = loop.time()
-    position = 0
-    while True:
-        frame = question[position : position + FRAME].ljust(FRAME, b"\0")
-        await session.append_audio(frame)
-        if ended is not None and position <= last < position + FRAME:
-            ended.set_result(loop.time())
-        position += FRAME
-        await asyncio.sleep(began + position / 2 / RATE - loop.time())
+    (turn,) = await converse(url, [question], voice="", fast=False, progress=lambda _: None)
+    return turn.latency_ms["first_audio"] / 1000
 
 
 async def _stale_after_barge_in(url: str, speech: bytes) -> float:
     """How long after the server announced interrupting speech the last audio of the old answer came."""
-    async with connect(url, session=_SESSION) as session:
+    async with connect(url, session={"type": "realtime", "audio": {"input": INPUT}}) as session:
         await session.send_text("Tell me a long story about a ship, a storm and a lighthouse.")
         answer = await session.respond()
         events = session.events()
         await _next(events, "response.output_audio.delta")
         last_audio = announced = 0.0
-        async with _speaking(session, speech), asyncio.timeout(30):
+        async with spoken(session, Question(speech)), asyncio.timeout(30):
             async for event in events:
                 now = asyncio.get_running_loop().time()
                 if event.type == "response.output_audio.delta" and event.get("response_id") == answer.id:
@@ -154,16 +105,10 @@ def _recordings() -> list[bytes]:
     found = sorted(RECORDINGS.glob("*.wav"))
     if not found:
         raise ConfigurationError("voice", f"no recordings in {RECORDINGS}: run it from a checkout")
-    return [_read(path) for path in found]
+    return [read_wav(path) for path in found]
 
 
-def _read(path: Path) -> bytes:
-    with wave.open(str(path)) as file:
-        resampler = StreamingResampler(file.getframerate(), RATE)
-        return resampler.process(file.readframes(file.getnframes())) + resampler.flush()
-
-
-def _spoken(sentences: tuple[str, ...]) -> list[bytes]:
+def _synthesised(sentences: tuple[str, ...]) -> list[bytes]:
     voice = HibariTts()
     return [voice.synthesize(sentence).tobytes() for sentence in sentences]
 

@@ -26,7 +26,8 @@ AUDIBLE = 0.02
 #: After a question there is silence until an answer begins; without one after this long, nothing was heard.
 PATIENCE_S = 10.0
 
-_INPUT = {
+#: Turns end as soon as the turn model agrees, and what was understood is told.
+INPUT = {
     "turn_detection": {"type": "semantic_vad", "eagerness": "high"},
     "transcription": {"model": "default"},
 }
@@ -54,18 +55,20 @@ async def converse(
 
     Raises ``CounterpointError`` if nothing is understood or answered, ``ClientError`` if the session ends.
     """
-    config: dict[str, Any] = {"type": "realtime", "audio": {"input": _INPUT}}
+    config: dict[str, Any] = {"type": "realtime", "audio": {"input": INPUT}}
     if voice:
-        config["audio"] = {"input": _INPUT, "output": {"voice": voice}}
+        config["audio"] = {"input": INPUT, "output": {"voice": voice}}
     async with connect(url, session=config) as session:
         events = session.events()
-        return [await _turn(session, events, _Question(question, fast, progress)) for question in questions]
+        return [await _turn(session, events, Question(question, fast, progress)) for question in questions]
 
 
-class _Question:
+class Question:
     """A question on its way to the server, and when its speech ended."""
 
-    def __init__(self, pcm: bytes, fast: bool, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, pcm: bytes, fast: bool = False, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
         self._pcm = pcm
         self._fast = fast
         self._progress = progress
@@ -97,7 +100,8 @@ class _Question:
 
 
 @asynccontextmanager
-async def _spoken(session: Session, question: _Question) -> AsyncIterator[asyncio.Task[None]]:
+async def spoken(session: Session, question: Question) -> AsyncIterator[asyncio.Task[None]]:
+    """Speak ``question``, and then silence, until the block ends."""
     speaking = asyncio.create_task(question.speak(session))
     try:
         yield speaking
@@ -106,9 +110,9 @@ async def _spoken(session: Session, question: _Question) -> AsyncIterator[asynci
         await asyncio.gather(speaking, return_exceptions=True)
 
 
-async def _turn(session: Session, events: AsyncIterator[Event], question: _Question) -> Turn:
+async def _turn(session: Session, events: AsyncIterator[Event], question: Question) -> Turn:
     turn = Turn()
-    async with _spoken(session, question) as speaking:
+    async with spoken(session, question) as speaking:
         following = asyncio.create_task(_follow(session, events, question, turn))
         await asyncio.wait({following, speaking}, return_when=asyncio.FIRST_COMPLETED)
         # Spoken and long silent: what has not begun by now is not coming. An answer that has may finish.
@@ -120,7 +124,7 @@ async def _turn(session: Session, events: AsyncIterator[Event], question: _Quest
     return turn
 
 
-async def _follow(session: Session, events: AsyncIterator[Event], question: _Question, turn: Turn) -> None:
+async def _follow(session: Session, events: AsyncIterator[Event], question: Question, turn: Turn) -> None:
     """Take events until the answer to the whole question is complete.
 
     A pause in a question may bring an answer that the rest of it interrupts: its words and sounds are
