@@ -13,6 +13,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+#: The system tells the age of the newest byte in its own ticks, up to 10 ms long, and the loop's clock stands
+#: still while it works: an answer that came at once may look a little older than its ping.
+CLOCK_SLACK_S = 0.02
+
 
 class Pulse(Protocol):
     """What a keepalive needs to know of a link."""
@@ -59,7 +63,7 @@ class Keepalive:
 
     def _check(self, pinged_at: float) -> None:
         self._check_timer = None
-        if self._age() <= self._loop.time() - pinged_at:
+        if self._age() <= self._loop.time() - pinged_at + CLOCK_SLACK_S:
             return
         buffered = self._link.buffered()
         if 0 < buffered < self._last_buffered:
