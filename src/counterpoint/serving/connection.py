@@ -8,6 +8,7 @@ Here because: what a connection may do before it belongs to a session is a proto
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 
 import structlog
@@ -71,7 +72,7 @@ class Connection:
                 await self._read(attachment)
         finally:
             self._keepalive.stop()
-            self._link.abort()
+            await self._link.end()
 
     # ------------------------------------------------------------------ handshake
 
@@ -107,7 +108,11 @@ class Connection:
                             event_id=command.event_id,
                         )
             except ProtocolError as refusal:
+                if refusal.code == ErrorCode.INVALID_SESSION_RESUME:
+                    await self.refuse(refusal, CloseCode.REFUSED)
+                    return None
                 self._say(refusal)
+                await self._drain()
         return None
 
     def _configured(self, request: OpenRequest, update: UpdateSession) -> OpenRequest:
@@ -117,7 +122,7 @@ class Connection:
         except ProtocolError as refusal:
             refusal.event_id = update.event_id
             raise
-        return replace(request, dialect=dialect, config=config)
+        return replace(request, dialect=dialect, config=config, client_event_seq=update.client_event_seq)
 
     async def _open(self, request: OpenRequest) -> Attachment | None:
         try:
@@ -145,6 +150,11 @@ class Connection:
     def _say(self, refusal: ProtocolError) -> None:
         """An error on a connection that has no session, and so no writer, yet."""
         self._link.write([codec.join(codec.encode_body(error_event(refusal), self._ids.event()), None, None)])
+
+    async def _drain(self) -> None:
+        """Read no further before the peer takes what was said; a lost connection shows when it is read."""
+        with contextlib.suppress(ConnectionError):
+            await self._link.drain()
 
     # ------------------------------------------------------------------ reading
 

@@ -62,6 +62,7 @@ class WebSocketLink:
         self._writer = writer
         self._close_timeout_s = close_timeout_s
         self._closing = False
+        self._gone = asyncio.Event()
         transport.set_write_buffer_limits(high=BUFFER_BYTES)
         self._socket: socket.socket | None = transport.get_extra_info("socket")
         if self._socket is not None and sys.platform == "linux":
@@ -95,10 +96,23 @@ class WebSocketLink:
         finally:
             self.abort()
 
+    async def end(self) -> None:
+        """Nobody reads any more: the connection ends now, or once the closing handshake under way is over.
+
+        Where the peer closed, the answer to that is still flushed, within the same bound.
+        """
+        if self._closing:
+            await self._gone.wait()
+        elif self._transport.is_closing():
+            asyncio.get_running_loop().call_later(self._close_timeout_s, self.abort)
+        else:
+            self.abort()
+
     def abort(self) -> None:
         """End the connection now, with a reset if bytes are unsent."""
         self._closing = True
         self._transport.abort()
+        self._gone.set()
 
     def ping(self) -> None:
         if not self._closing and not self._transport.is_closing():
