@@ -20,6 +20,7 @@ from counterpoint.protocol.events import (
     OutputItemDone,
     ResponseDone,
     SessionCreated,
+    SessionExpired,
     SessionUpdated,
 )
 
@@ -77,11 +78,19 @@ def test_what_is_not_changed_is_not_copied(event: Event) -> None:
 @ANY
 def test_stock_connections_get_official_events_only(event: Event) -> None:
     values = shown(event)
-    assert (values is not None) == kind_of(event).official
+    assert (values is not None) == (kind_of(event).official or isinstance(event, SessionExpired))
     if values is not None:
         assert "duplex" not in values
         assert values["server_event_seq"] == 12
         check_server_event(values)
+
+
+def test_stock_connections_are_told_of_an_expiry_by_an_error() -> None:
+    """They know no ``session.expired`` (wire contract, section 2)."""
+    expired = must_be_shown(SessionExpired(session_id="sess_1", reason="max_duration"))
+    assert (expired["type"], expired["event_id"]) == ("error", "event_1")
+    assert expired["error"]["code"] == "session_expired"
+    assert "max_duration" in expired["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,14 @@ from typing import Any
 
 import msgspec
 
+from counterpoint.errors import ProtocolError
+
 from . import beta as beta_shape
 from .catalog import CATALOG, EventKind
-from .codec import join
+from .codec import encode_body, join
+from .codes import ErrorCode
 from .config import stock_session
+from .events import error_event
 from .formats import stock_format
 
 #: An official body starts so, the type and the rest following.
@@ -44,7 +48,8 @@ def connection_frame(kind: EventKind, body: bytes, *, extended: bool, beta: bool
 def _project(kind: EventKind, body: bytes, *, extended: bool, beta: bool) -> bytes | None:
     if not extended:
         if not kind.official:
-            return None
+            substitute = _STOCK_SUBSTITUTES.get(kind.type)
+            return None if substitute is None else substitute(body)
         strip = _STOCK_EDITS.get(kind.type)
         if strip is not None:
             body = _edit(body, strip)
@@ -81,6 +86,16 @@ def _strip_response(values: dict[str, Any]) -> None:
     if audio is not None:
         audio["output"]["format"] = stock_format(audio["output"]["format"])
 
+
+def _expired_as_error(body: bytes) -> bytes:
+    """The end of a session that expired, in words that a stock client knows (wire contract, section 2)."""
+    values = msgspec.json.decode(body)
+    expired = ProtocolError(ErrorCode.SESSION_EXPIRED, f"the session expired: {values['reason']}")
+    return encode_body(error_event(expired), values["event_id"])
+
+
+#: What stock connections are told in the place of an extension event.
+_STOCK_SUBSTITUTES: dict[str, Callable[[bytes], bytes]] = {"session.expired": _expired_as_error}
 
 #: What stock connections must not see inside official events.
 _STOCK_EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
