@@ -101,11 +101,19 @@ UNPUBLISHED_SESSION = {"id": STRING, "object": STRING, "expires_at": or_null(COU
 NUMBER_KEY = {"server_event_seq": POSITIVE}
 CREATED = {"resume_token": STRING, "attachment_generation": POSITIVE}
 
+#: The session object, official and extended like that of ``session.created``.
+ANY_SESSION = {
+    "anyOf": [
+        {"$ref": "#/defs/RealtimeSessionCreateRequest"},
+        {"$ref": "#/defs/RealtimeTranscriptionSessionCreateRequest"},
+    ]
+}
+
 #: Events of the connection: they have no number.
 CONNECTION_EVENTS: dict[str, Properties] = {
     "session.resumed": {
         "session_id": STRING,
-        "session": an_object({"id": STRING}),
+        "session": ANY_SESSION,
         "attachment_generation": POSITIVE,
         "resume_token": STRING,
         "replay": an_object(
