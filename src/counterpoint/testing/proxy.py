@@ -60,7 +60,7 @@ class Flow:
 
 
 class ProxiedConnection:
-    """A connection through the proxy. The faults of ``to_client`` and ``to_server`` may change at any time."""
+    """A connection through the proxy. Faults of ``to_client`` and ``to_server`` may change at any time."""
 
     def __init__(
         self, client: socket.socket, server: socket.socket, to_client: Faults, to_server: Faults
@@ -142,8 +142,8 @@ class ProxiedConnection:
 class FaultProxy:
     """Passes on to ``host`` and ``port`` what comes to ``listening_port``. Made by ``proxying``.
 
-    ``to_client``, ``to_server`` and ``idle_kill_s`` hold for the connections to come. A connection on which no
-    byte passes for ``idle_kill_s`` is reset; 0: never.
+    ``to_client``, ``to_server`` and ``idle_kill_s`` hold for the connections to come. A connection on which
+    no byte passes for ``idle_kill_s`` is reset; 0: never.
     """
 
     host: str
