@@ -7,7 +7,6 @@ Here because: it is the shortest way to see, and to script, that everything work
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -36,6 +35,8 @@ def talk(
 
     Several questions are several turns of one conversation.
     """
+    import asyncio
+
     spoken = [_read(path) for path in questions]
     turns = asyncio.run(_converse(spoken, url=url, model=model, voice=voice, fast=fast))
     _write(out, b"".join(turn.audio for turn in turns))
