@@ -13,7 +13,7 @@ import base64
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,17 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             await self.command(f"{domain}.enable")
 
+    async def sibling(self) -> Page:
+        """Another tab of the same browser."""
+        return await self._browser.open()
+
     async def load(self, url: str) -> None:
         await self.command("Page.navigate", url=url)
         await self.until("document.readyState === 'complete' && 'counterpoint' in window")
+
+    async def on_load(self, script: str) -> None:
+        """Run a script before those of every document that is loaded from now on."""
+        await self.command("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     async def reload(self) -> None:
         await self.evaluate("delete window.counterpoint")
@@ -85,18 +93,24 @@ class Page:
             raise AssertionError(f"{expression}: {done['exceptionDetails']}")
         return done["result"].get("value")
 
-    async def until(self, expression: str, timeout_s: float = 15.0) -> Any:
-        """The value of an expression once it is truthy. Raises ``TimeoutError``."""
+    async def until(self, expression: str, timeout_s: float = 15.0) -> None:
+        """Until an expression is truthy. Raises ``TimeoutError``."""
         ends_at = time.monotonic() + timeout_s
         while time.monotonic() < ends_at:
             try:
-                if value := await self.evaluate(expression):
-                    return value
+                if await self.evaluate(f"Boolean({expression})"):
+                    return
             except AssertionError:  # the document is being replaced
                 pass
             await asyncio.sleep(_POLL_S)
         seen = await self.evaluate("JSON.stringify(window.counterpoint?.conversation?.report ?? null)")
         raise TimeoutError(f"never true: {expression}; the page reports {seen}; errors {self.errors}")
+
+    async def until_true(self, condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+        """Until something is so that is known here. Raises ``TimeoutError``."""
+        async with asyncio.timeout(timeout_s):
+            while not condition():
+                await asyncio.sleep(_POLL_S)
 
     async def click(self, element_id: str) -> None:
         await self.until(f"!document.getElementById('{element_id}').disabled")

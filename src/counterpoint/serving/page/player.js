@@ -77,7 +77,10 @@ export class Player {
   /** What the next page must know of audio that is not settled. */
   get memory() {
     const played = [...this.#tracks.values()].map(({ itemId, played }) => [itemId, played]);
-    return { ends: this.#ends, played: Object.fromEntries(played) };
+    return {
+      ends: { ...this.#earlier.ends, ...this.#ends },
+      played: { ...this.#earlier.played, ...Object.fromEntries(played) },
+    };
   }
 
   recall(memory) {
@@ -87,6 +90,7 @@ export class Player {
   /** No event up to now will be sent again. */
   settle() {
     this.#ends = {};
+    this.#earlier = { ends: {}, played: {} };
   }
 
   // ---------------------------------------------------------------- what the server says

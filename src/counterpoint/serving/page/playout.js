@@ -14,13 +14,16 @@ const samplesOf = (ms) => (ms * RATE) / 1000;
 
 /** Audio that is held before playback starts: covers the jitter of a model that speaks in real time. */
 const LEAD = samplesOf(120);
-/** After an underrun the lead grows, to no more than this. */
+/** A network that needs more gets more: what the last answer needed, and a margin, up to a limit. */
+const MARGIN = samplesOf(40);
 const MAX_LEAD = samplesOf(640);
 
 export class Playout {
   #tracks = new Map(); // key -> {chunks, next, queued, ended, played, checksum}, in the order of playing
   #lead = LEAD;
   #isPlaying = false;
+  #startDepth = 0; // what was queued when playback started
+  #leastDepth = null; // and the least since then, as long as more was to come
   /** Times that playback ran dry within a track. */
   underruns = 0;
 
@@ -55,6 +58,7 @@ export class Playout {
       const [key, track] = this.#tracks.entries().next().value ?? [];
       if (!track || !this.#mayPlay(track)) break;
       at += take(track, output.subarray(at));
+      if (!track.ended) this.#leastDepth = Math.min(this.#leastDepth ?? Infinity, track.queued);
       const isOver = track.ended && track.queued === 0;
       if (isOver) this.#finish(key);
       reports.push({ ...report(key, track), isOver });
@@ -72,18 +76,23 @@ export class Playout {
   #mayPlay(track) {
     if (this.#isPlaying && track.queued === 0 && !track.ended) {
       this.#isPlaying = false;
-      this.#lead = Math.min(MAX_LEAD, this.#lead * 2);
+      this.#lead = Math.min(MAX_LEAD, Math.max(2 * this.#lead, this.#startDepth + MARGIN));
       this.underruns += 1;
     }
-    this.#isPlaying ||= track.ended || track.queued >= this.#lead;
+    if (!this.#isPlaying && (track.ended || track.queued >= this.#lead)) {
+      this.#isPlaying = true;
+      this.#startDepth = track.queued;
+      this.#leastDepth = null;
+    }
     return this.#isPlaying;
   }
 
-  /** A track was played to its end: the next one starts with a lead of its own, and trust comes back slowly. */
+  /** A track was played to its end: the next one starts with the lead that this one needed. */
   #finish(key) {
     this.#tracks.delete(key);
     this.#isPlaying = false;
-    this.#lead = Math.max(LEAD, this.#lead * 0.8);
+    if (this.#leastDepth === null) return; // all of it was there from the start: nothing was learnt
+    this.#lead = Math.min(MAX_LEAD, Math.max(LEAD, this.#startDepth - this.#leastDepth + MARGIN));
   }
 }
 

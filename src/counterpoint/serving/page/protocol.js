@@ -15,13 +15,13 @@ export const State = Object.freeze({
   CONNECTING: "connecting",
   OPEN: "open",
   WAITING: "waiting",
-  REPLACED: "replaced", // another connection goes on with the session: only the user may take it back
   LOST: "lost", // attempts are used up
   ENDED: "ended",
 });
 
 const CLOSED = 1000;
 const REFUSED = 1008;
+/** Another connection goes on with the session: taking it back would begin a fight, and our token is spent. */
 const REPLACED = 4001;
 /** Our own codes. Any but 1000 is a detach: the session lives on. */
 const CUT = 3001;
@@ -131,8 +131,8 @@ export class Session {
 
   /** Connect now: the user asks for it, or the network is back. */
   retry() {
-    if (![State.WAITING, State.LOST, State.REPLACED].includes(this.#state.name)) return;
-    if (this.#state.name !== State.WAITING) this.#attempts = 0;
+    if (![State.WAITING, State.LOST].includes(this.#state.name)) return;
+    if (this.#state.name === State.LOST) this.#attempts = 0;
     this.#connect();
   }
 
@@ -196,7 +196,7 @@ export class Session {
     if (wasSteady) this.#attempts = 0;
     const { code: reason, message, retry_after_ms: retryMs } = this.#refusal ?? {};
     if (this.#end) this.#become({ name: State.ENDED, reason: this.#end.reason });
-    else if (code === REPLACED) this.#become({ name: State.REPLACED });
+    else if (code === REPLACED) this.#become({ name: State.ENDED, reason: "replaced" });
     else if (code === CLOSED || code === REFUSED || reason === "session_open_failed")
       this.#become({ name: State.ENDED, reason, message });
     else this.#wait(retryMs, reason);
@@ -254,6 +254,9 @@ export class Session {
         break;
       case "session.input_ack":
         this.#outbox.acknowledge(event.client_event_seq);
+        break;
+      case "session.replaced":
+        this.#end = { reason: "replaced" };
         break;
       case "session.closed":
       case "session.expired":

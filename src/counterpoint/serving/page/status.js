@@ -12,6 +12,7 @@ const ENDINGS = {
   client_closed: null, // asked for
   model_closed: "The voice ended the conversation.",
   drained: "The server is shutting down and ended the conversation.",
+  replaced: "This conversation goes on in another window or tab.",
   admin: "The server's operator ended the conversation.",
   failed: "The server failed and the conversation is over.",
   idle_ttl_expired: "Nothing was said for a long time, so the conversation ended.",
@@ -42,8 +43,6 @@ export function statusOf({ name, again, delayMs, reason }) {
       return reason === "resource_exhausted"
         ? { tone: "busy", text: `Server full, next try in ${seconds(delayMs)}` }
         : { tone: "busy", text: `Reconnecting in ${seconds(delayMs)}` };
-    case State.REPLACED:
-      return { tone: "bad", text: "Taken over" };
     case State.LOST:
       return { tone: "bad", text: "No connection" };
     case State.ENDED:
@@ -55,8 +54,6 @@ export function statusOf({ name, again, delayMs, reason }) {
 
 /** `{text, action}` of what needs attention, `action` the name of a button that retries; null if nothing does. */
 export function noticeOf({ name, reason, message }) {
-  if (name === State.REPLACED)
-    return { text: "This conversation goes on in another window or tab.", action: "Take it back" };
   if (name === State.LOST && reason === "resource_exhausted")
     return { text: "The server has no free place.", action: "Try again" };
   if (name === State.LOST) return { text: "The server cannot be reached.", action: "Try again" };
