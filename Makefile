@@ -50,6 +50,7 @@ format: $(call installed,dev) ## put the code into shape
 docs: $(call installed,dev) ## write the generated pages of docs/reference anew
 	$(BIN)/python tools/settings_reference.py
 	$(BIN)/python tools/command_line_reference.py
+	$(BIN)/python tools/conformance_reference.py
 
 bench: $(call installed,dev) ## measure the server
 	@$(BIN)/counterpoint bench $(ARGS)

@@ -17,6 +17,7 @@ import typer
 from counterpoint.errors import ConfigurationError, CounterpointError
 
 from .bench import bench
+from .conformance import conformance
 from .install_voice import install_voice
 from .serve import serve
 from .talk import talk
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve)
 app.command("bench")(bench)
+app.command("conformance")(conformance)
 app.command("install-voice")(install_voice)
 app.command("talk")(talk)
 app.command("version")(version)
