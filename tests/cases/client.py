@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import itertools
 import json
 from collections.abc import Callable, Mapping
@@ -202,19 +203,29 @@ class Connection:
         """The next event that ``found`` accepts."""
         try:
             async with asyncio.timeout(within):
-                while True:
-                    while self._seen < len(self.events):
-                        event = self.events[self._seen]
-                        self._seen += 1
-                        if found(event):
-                            return event
-                    self._raise_fault()
-                    if self.socket.ending.done():
-                        raise AssertionError(f"the connection ended before {what}: {self._told()}")
-                    self._news.clear()
-                    await self._news.wait()
+                event = await self._next(found)
         except TimeoutError:
             raise AssertionError(f"{what} did not come within {within} s: {self._told()}") from None
+        assert event is not None, f"the connection ended before {what}: {self._told()}"
+        return event
+
+    async def happens(self, kind: str) -> Event | None:
+        """The next event of ``kind``; None if the connection ends before it."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._next(lambda event: event["type"] == kind)
+
+    async def _next(self, found: Callable[[Event], bool]) -> Event | None:
+        while True:
+            while self._seen < len(self.events):
+                event = self.events[self._seen]
+                self._seen += 1
+                if found(event):
+                    return event
+            self._raise_fault()
+            if self.socket.ending.done():
+                return None
+            self._news.clear()
+            await self._news.wait()
 
     async def error(self, code: str, **fields: Any) -> Event:
         """The next ``error`` event, which must have ``code`` and these ``fields``."""
@@ -304,6 +315,9 @@ class Caller:
         response: Event = event["response"]
         return response
 
+    def has_ended(self, response_id: str) -> bool:
+        return any(event["response"]["id"] == response_id for event in self.events("response.done"))
+
     # ------------------------------------------------------------------ connections
 
     async def resume(
@@ -320,6 +334,17 @@ class Caller:
         resumed = await connection.expect("session.resumed")
         self.adopt(connection, resumed)
         return resumed
+
+    async def resume_unless_cut(self, *, via: str | None = None) -> bool:
+        """Try to resume; False if the connection breaks before ``session.resumed`` is there."""
+        with contextlib.suppress(ConnectionError):
+            connection = await self.try_resume(via=via)
+            resumed = await connection.happens("session.resumed")
+            assert not connection.named("error"), connection.named("error")
+            if resumed is not None:
+                self.adopt(connection, resumed)
+                return True
+        return False
 
     async def try_resume(
         self,

@@ -98,9 +98,10 @@ class Socket:
         return await self.ending
 
     def reset(self) -> None:
-        """RST, now."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self.drop()
+        """RST, now; without effect on a connection that is over."""
+        if not self.ending.done():
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            self.drop()
 
     def drop(self) -> None:
         """Close without a close frame: FIN, or RST if something was not read."""
