@@ -119,7 +119,8 @@ class Conversation:
             self._items.remove(item)
 
     def _restate(self, items: Any) -> None:
-        self._items = [Item(data) for data in items or () if isinstance(data, dict) and text_of(data, "id")]
+        restated = [data for data in items if isinstance(data, dict)] if isinstance(items, list) else []
+        self._items = [Item(data) for data in restated if text_of(data, "id")]
         self._by_id = {item.id: item for item in self._items}
 
 

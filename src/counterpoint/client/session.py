@@ -119,7 +119,7 @@ class Session:
 
     # ------------------------------------------------------------------ speaking
 
-    async def append_audio(self, pcm: bytes) -> None:
+    async def append_audio(self, pcm: bytes | bytearray | memoryview) -> None:
         """Add audio in ``input_format`` to the input, any number of bytes; it is not confirmed.
 
         Waits while a slow line is full. During an outage it does not wait: the newest

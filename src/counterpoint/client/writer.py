@@ -22,7 +22,7 @@ SLICE_S = 0.005
 
 
 class Writer:
-    """Lives as long as the session; ``run`` serves one connection. Without ``heartbeat_s``: official events only."""
+    """Lives as long as the session; ``run`` serves one connection. No ``heartbeat_s``: official API only."""
 
     def __init__(
         self, inbox: Inbox, outbox: Outbox, *, heartbeat_s: float | None, notify: Callable[[Event], None]
