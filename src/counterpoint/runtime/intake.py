@@ -86,6 +86,11 @@ class Intake:
         if self._ack_timer is not None:
             self._ack_timer.cancel()
 
+    def count(self, number: int) -> None:
+        """A numbered event had its effect before it came here: it opened the session."""
+        if self._inbox.judge(number) is Verdict.ACCEPT:
+            self._use_number()
+
     def receive(self, speaker: Speaker, frame: str | bytes) -> None:
         """One frame of the current connection."""
         try:

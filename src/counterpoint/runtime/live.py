@@ -109,6 +109,7 @@ class LiveSession:
         lease: Lease,
         *,
         principal: str,
+        key: str = "",
         bounds: Bounds,
         metrics: Metrics,
         new_token: Callable[[], str],
@@ -116,6 +117,8 @@ class LiveSession:
     ) -> None:
         self.id = machine.session_id
         self.principal = principal
+        #: The API key that it counts for, whoever resumes it.
+        self.key = key
         self.machine = machine
         self.log = EventLog(bounds.journal, budget, self.accepted)
         self.lease = lease

@@ -12,17 +12,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
 import structlog
 
 from counterpoint.delivery.attachment import LeasePort
 from counterpoint.delivery.budget import TotalBudget
 from counterpoint.delivery.writer import Link
 from counterpoint.errors import AdmissionRefused, ProtocolError, ResumeRefused
+from counterpoint.limits import Limits
 from counterpoint.plugins.contract import ModelPlugin
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import ResumeSession
-from counterpoint.protocol.config import SessionConfig
+from counterpoint.protocol.config import SessionConfig, locked
 from counterpoint.protocol.ids import IdSource
 from counterpoint.session.machine import SessionMachine
 
@@ -45,9 +48,13 @@ class OpenRequest:
     """What a new session starts with."""
 
     dialect: Dialect = field(default_factory=Dialect)
-    principal: str = ""
+    principal: str = ""  #: who may resume it
+    key: str = ""  #: the API key that it counts for
     duplex: bool = False  #: opened with ``duplex=1``
     config: SessionConfig = field(default_factory=SessionConfig)
+    #: A ``session`` whose fields win, now and over every later update (wire contract, section 10).
+    locked: dict[str, Any] = field(default_factory=dict)
+    max_session_s: float = 0.0  #: may shorten the server's bound, not lengthen it; 0: as the server has it
     #: Of the ``session.update`` that opens it, where the client numbers its events.
     client_event_seq: int | None = None
 
@@ -101,6 +108,10 @@ class SessionManager:
         """Bytes that the event logs of all sessions hold."""
         return self._budget.used
 
+    def count(self, holds: Callable[[LiveSession], bool]) -> int:
+        """Sessions of which ``holds`` is true."""
+        return sum(map(holds, self._live.values()))
+
     def find(self, session_id: str) -> LiveSession | None:
         return self._live.get(session_id)
 
@@ -133,14 +144,15 @@ class SessionManager:
 
     def _build(self, session_id: str, request: OpenRequest) -> LiveSession:
         now = self._loop.time()
-        limits = self._bounds.limits
+        limits = _limits_of(request, self._bounds.limits)
         machine = SessionMachine(
             session_id,
-            self._validate(request.config, None),
+            self._validate(locked(request.config, request.locked), None),
             self.plugin.capabilities(),
             limits,
             IdSource(self._entropy(6).hex()),
             validate=self._validate,
+            locked=request.locked,
             now=now,
             duplex=request.duplex,
             turn_model=self.detection.has_turn_model,
@@ -151,6 +163,7 @@ class SessionManager:
             self._budget,
             Lease(self._bounds.lease, now),
             principal=request.principal,
+            key=request.key,
             bounds=self._bounds,
             metrics=self.metrics,
             new_token=self._new_token,
@@ -290,3 +303,8 @@ class SessionManager:
         self.loop_lag.stop()
         await self._tasks.cancel(timeout=self._bounds.transport.close_timeout_s)
         self.detection.close()
+
+
+def _limits_of(request: OpenRequest, limits: Limits) -> Limits:
+    asked = [most for most in (request.max_session_s, limits.max_session_s) if most]
+    return msgspec.structs.replace(limits, max_session_s=min(asked, default=0.0))

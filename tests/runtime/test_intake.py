@@ -1,0 +1,66 @@
+"""What a connection says, on its way to the machine: numbers that count once."""
+
+from __future__ import annotations
+
+import json
+
+from counterpoint.limits import Limits
+from counterpoint.models.scripted.plugin import ScriptedPlugin
+from counterpoint.protocol.config import SessionConfig
+from counterpoint.protocol.events import Event
+from counterpoint.protocol.ids import IdSource
+from counterpoint.runtime.intake import Intake
+from counterpoint.session.inputs import CommandReceived, CommandRefused, Input
+from counterpoint.session.machine import SessionMachine
+
+
+class Speaker:
+    extended = True
+
+    def __init__(self) -> None:
+        self.told: list[Event] = []
+
+    def extend(self) -> None:
+        self.extended = True
+
+    def say(self, event: Event) -> None:
+        self.told.append(event)
+
+
+def intake(posted: list[Input]) -> Intake:
+    plugin = ScriptedPlugin({})
+    machine = SessionMachine(
+        "sess_test",
+        SessionConfig(),
+        plugin.capabilities(),
+        Limits(),
+        IdSource("00"),
+        validate=plugin.validate,
+        now=0.0,
+    )
+    return Intake(machine, Limits(), posted.append, acknowledge=lambda number: None, prove=lambda: None)
+
+
+def clear(number: int) -> str:
+    return json.dumps({"type": "input_audio_buffer.clear", "client_event_seq": number})
+
+
+async def test_the_event_that_opens_a_session_uses_its_number() -> None:
+    """Any event with a number, the first ``session.update`` too (wire contract, section 2)."""
+    posted: list[Input] = []
+    line = intake(posted)
+    line.count(1)
+    line.receive(Speaker(), clear(2))
+    assert [type(news) for news in posted] == [CommandReceived]
+    assert line.last_number == 2
+    line.stop()
+
+
+async def test_a_session_that_was_opened_out_of_order_waits_for_the_first_number() -> None:
+    posted: list[Input] = []
+    line = intake(posted)
+    line.count(7)
+    line.receive(Speaker(), clear(8))
+    (refused,) = posted
+    assert isinstance(refused, CommandRefused)
+    assert (refused.error.code, refused.error.expected) == ("client_event_gap", 1)
