@@ -84,7 +84,8 @@ class Connection:
                     case UpdateSession():
                         request = _speaking(request, command.extensions)
                         config = merge(request.config, command.patch, extended=request.dialect.extended)
-                        return await self._open(replace(request, config=config))
+                        number = command.client_event_seq
+                        return await self._open(replace(request, config=config, client_event_seq=number))
                     case ResumeSession():
                         return await self._resume(command, _speaking(request, True))
                     case _:

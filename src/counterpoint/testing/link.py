@@ -190,10 +190,12 @@ class MemoryLink:
         return oldest
 
     def reset(self) -> None:
-        """The peer, or its network, ends the connection: all that was in flight is lost, both ways."""
-        self._down.clear()
-        self._down_bytes = 0
-        self._lose()
+        """The network ends the connection: all that was in flight is lost, both ways, and both ends hear of it."""
+        if not self.lost:
+            self._down.clear()
+            self._down_bytes = 0
+            self._down.append(Closed(None))
+            self._lose()
 
     def vanish(self) -> None:
         """The peer is gone, and the server cannot know: half-open."""

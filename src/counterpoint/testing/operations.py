@@ -72,7 +72,9 @@ class Operation(NamedTuple):
             case Kind.WAIT | Kind.JUMP:
                 return f"{self.kind}: {self.count} ms{after}"
             case Kind.READ | Kind.ARRIVE:
-                return f"client {self.client}: {self.kind}: up to {self.count} of connection -{self.line}{after}"
+                return (
+                    f"client {self.client}: {self.kind}: up to {self.count} of connection -{self.line}{after}"
+                )
             case _:
                 return f"client {self.client}: {self.kind} (connection -{self.line}, {self.choice}){after}"
 

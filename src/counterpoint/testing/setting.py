@@ -41,7 +41,9 @@ def draw_setting(seed: int, clients: int) -> Setting:
             cleanup_timeout_s=1.0,
         ),
         lease=LeaseLimits(
-            idle_ttl_s=rng.choice((0.0, 30.0)), disconnect_grace_s=rng.choice((1.0, 5.0)), reaper_interval_s=0.5
+            idle_ttl_s=rng.choice((0.0, 30.0)),
+            disconnect_grace_s=rng.choice((1.0, 5.0)),
+            reaper_interval_s=0.5,
         ),
         journal=JournalLimits(
             max_bytes=rng.choice((96, 512)) * KIB,

@@ -84,7 +84,10 @@ class SimulatedClient:
         self.tokens: list[str] = []
         self.outcomes = Outcomes()
         self.witness = Witness(
-            extended=traits.extended, numbered=traits.numbered, detected=traits.detected, outcomes=self.outcomes
+            extended=traits.extended,
+            numbered=traits.numbered,
+            detected=traits.detected,
+            outcomes=self.outcomes,
         )
         #: Numbered commands that the server is not known to have used.
         self._unused: dict[int, str] = {}
@@ -128,7 +131,12 @@ class SimulatedClient:
     # ------------------------------------------------------------------ saying something
 
     def say(
-        self, command: dict[str, Any], *, lasting: bool = False, line: Line | None = None, numbered: bool = False
+        self,
+        command: dict[str, Any],
+        *,
+        lasting: bool = False,
+        line: Line | None = None,
+        numbered: bool = False,
     ) -> str:
         """Send a command and return its ``event_id``; without a connection only numbered ones are kept.
 
@@ -243,7 +251,9 @@ class SimulatedClient:
             case None:
                 pass
             case 1000 | 1012:
-                self._require(closed, kind in ("session.closed", "session.expired") or code == "session_expired")
+                self._require(
+                    closed, kind in ("session.closed", "session.expired") or code == "session_expired"
+                )
             case 4001:
                 self._require(closed, kind == "session.replaced" or not self.traits.extended)
             case 1008 if line.place is None:
@@ -259,7 +269,9 @@ class SimulatedClient:
 
     def _require(self, closed: Closed, reason: bool) -> None:
         if not reason and self.traits.extended:
-            raise Violation(CLOSES, f"{self.name} was closed with {closed.code} ({closed.reason}) for nothing")
+            raise Violation(
+                CLOSES, f"{self.name} was closed with {closed.code} ({closed.reason}) for nothing"
+            )
 
     def _refused(self, line: Line, code: str | None) -> None:
         """A resume was refused. A token that the server does not know is forgotten."""

@@ -98,6 +98,8 @@ class Simulation:
     async def _let_run(self, operation: Operation) -> None:
         if operation.kind is Kind.WAIT:
             await asyncio.sleep(operation.count / 1000)
+        elif operation.kind is Kind.JUMP:
+            await asyncio.sleep(0)  # the loop looks at the clock again
         await self._turn(MOST_TURNS if operation.turns == SETTLE else operation.turns)
 
     async def _turn(self, turns: int) -> None:
@@ -143,9 +145,7 @@ class Simulation:
             case _:
                 pass
 
-    def _perform_on(
-        self, client: SimulatedClient, line: Line, operation: Operation, dice: Dice
-    ) -> None:
+    def _perform_on(self, client: SimulatedClient, line: Line, operation: Operation, dice: Dice) -> None:
         match operation.kind:
             case Kind.ARRIVE:
                 self._arrive(client, line, operation.count)
@@ -252,7 +252,9 @@ class Simulation:
                 last_received_server_event_seq=query["after"],
             )
         run = connection.run(
-            OpenRequest(Dialect(extended), duplex=extended), autostart=query.get("autostart", False), resume=resume
+            OpenRequest(Dialect(extended), duplex=extended),
+            autostart=query.get("autostart", False),
+            resume=resume,
         )
         task = self._loop.create_task(run)
         self._connections[link] = connection, task
@@ -271,8 +273,9 @@ class Simulation:
         """The faults are over: every session is picked up once more, read to its end and closed."""
         for client in self._there:
             for line in client.lines:
+                line.link.vanished = False
                 line.link.reset()
-        await self._settle()
+        await self._pump()
         await self._pick_up()
         await self._until(self._all_quiet, 40.0)
         for client in self._there:
@@ -319,7 +322,9 @@ class Simulation:
 
     def _all_quiet(self) -> bool:
         return not any(
-            client.witness.responses.running or client.unused for client in self._there if client.line is not None
+            client.witness.responses.running or client.unused
+            for client in self._there
+            if client.line is not None
         )
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:

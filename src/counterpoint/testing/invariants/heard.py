@@ -16,6 +16,7 @@ import pybase64
 
 from counterpoint.protocol.audio import SESSION_RATE
 
+from .outcomes import RETRYABLE
 from .violation import Violation
 
 EXACTLY_ONCE = "exactly-once input"
@@ -32,8 +33,8 @@ class Heard:
         #: Newest sample that each append, commit and clear so far covers, by their numbers.
         self._ends: dict[int, int] = {0: 0}
         self._last_number = 0
-        self._commits: list[tuple[str, int]] = []
-        self._clears: list[int] = []
+        self._commits: list[tuple[str, int, int]] = []
+        self._clears: list[tuple[int, int]] = []
         self._refused: dict[str, None] = {}
         self._start = 0
         self._spoken: dict[str, int] = {}
@@ -52,9 +53,9 @@ class Heard:
         self._last_number = number
         self._ends[number] = len(self._pcm) // 2
         if kind == "input_audio_buffer.commit":
-            self._commits.append((event_id, len(self._pcm) // 2))
+            self._commits.append((event_id, number, len(self._pcm) // 2))
         elif kind in ("input_audio_buffer.clear", "input.cancel"):
-            self._clears.append(len(self._pcm) // 2)
+            self._clears.append((number, len(self._pcm) // 2))
 
     def told(self, number: int, input_audio_ms: int, *, exact: bool) -> None:
         """The server used ``number`` and says how much audio it heard."""
@@ -70,7 +71,7 @@ class Heard:
 
     def take(self, event: dict[str, Any]) -> None:
         match event["type"]:
-            case "error":
+            case "error" if event["error"]["code"] not in RETRYABLE:
                 self._refused[event["error"]["event_id"]] = None
             case "input_audio_buffer.speech_started":
                 self._spoken[event["item_id"]] = event["audio_start_ms"] * SAMPLES_PER_MS
@@ -88,13 +89,13 @@ class Heard:
     def _committed(self, item_id: str) -> None:
         """The oldest commit that was not refused is the one; commits are answered in order."""
         while self._commits:
-            event_id, end = self._commits.pop(0)
+            event_id, number, end = self._commits.pop(0)
             if event_id not in self._refused:
                 break
         else:
             raise Violation(EXACTLY_ONCE, f"{item_id} was committed by nobody")
-        while self._clears and self._clears[0] <= end:
-            self._start = max(self._start, self._clears.pop(0))
+        while self._clears and self._clears[0][0] < number:
+            self._start = max(self._start, self._clears.pop(0)[1])
         self._items[item_id] = (self._start, end)
         self._start = end
 

@@ -18,7 +18,7 @@ OUTCOME = "CASE-INV-7"
 STALE = "a replaced connection has no effect"
 
 #: Refusals that do not use up a number: the command is sent again under it.
-_RETRYABLE = ("input_backpressure", "client_event_gap")
+RETRYABLE = ("input_backpressure", "client_event_gap")
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Outcomes:
 
     def error(self, error: dict[str, Any]) -> None:
         event_id = error["event_id"]
-        if event_id is None or error["code"] in _RETRYABLE:
+        if event_id is None or error["code"] in RETRYABLE:
             return
         if event_id not in self._sent:
             raise Violation(OUTCOME, f"{error['code']} is about {event_id}, which was never sent")

@@ -103,7 +103,9 @@ class ServerChecks:
     def _check_owner(self, live: LiveSession) -> None:
         owner, lease = live.attachments.attached, live.lease
         if (owner is not None) != live.attached:
-            raise Violation(OWNER, f"{live.id}: attached is {owner}, a connection is current: {live.attached}")
+            raise Violation(
+                OWNER, f"{live.id}: attached is {owner}, a connection is current: {live.attached}"
+            )
         if self._swapping.get(live.id) or not live.machine.is_open:
             return
         if (owner is not None) != lease.attached or (owner is not None and owner.lease != lease.generation):
