@@ -41,6 +41,7 @@ from .inputs import Detected, TurnChecked
 from .judging import Judging
 from .out import Out
 from .state import RunState
+from .steps import Steps
 from .turns import Turns
 from .utterance import Recorded, Utterance
 
@@ -50,6 +51,9 @@ _SAMPLE_BYTES = 2
 _MIN_COMMIT_SAMPLES = ms_to_samples(100, SESSION_RATE)
 
 _PAUSE_SAMPLES = ms_to_samples(PAUSE_MS, SESSION_RATE)
+
+#: A native model has heard it all; the newest is kept for a commit by hand.
+_KEPT_SAMPLES = ms_to_samples(30_000, SESSION_RATE)
 
 #: No turn model listens further back.
 _CHECKED_SAMPLES = ms_to_samples(8_000, SESSION_RATE)
@@ -64,6 +68,7 @@ class InputLine:
         limits: Limits,
         turns: Turns,
         judging: Judging,
+        steps: Steps | None,
         *,
         turn_model: bool,
     ) -> None:
@@ -73,6 +78,8 @@ class InputLine:
         self._limits = limits
         self._turns = turns
         self._judging = judging
+        #: Of a native model: it hears everything, utterance or not.
+        self._steps = steps
         self._turn_model = turn_model
         self._decoder = InputDecoder()
         #: Of one turn; 0: any number.
@@ -129,8 +136,11 @@ class InputLine:
         fmt = command.format_within(self._state.config.audio.input.format)
         self._check_length(command.audio, fmt)
         pcm = self._decoder.push(command.audio, fmt)
-        self._extras += [InputImage(image) for image in command.video_frames]
         self._last_append_at = self._state.now
+        if self._steps is None:
+            self._extras += [InputImage(image) for image in command.video_frames]
+        else:
+            self._steps.feed(pcm, command.video_frames)
         if pcm:
             self._take(pcm, command.is_speech)
 
@@ -166,6 +176,8 @@ class InputLine:
             self._drop(self._utterance)
         if self._hearing is not None:
             self._hearing.restart(self._buffer.end_sample)
+        if self._steps is not None:
+            self._steps.clear()
         self._buffer.drop_before(self._buffer.end_sample)
         self._out.emit(InputCleared())
 
@@ -183,7 +195,12 @@ class InputLine:
 
     def _check_length(self, audio: bytes, fmt: AudioFormat) -> None:
         """By hand a turn can only be too long; what a detector finds is cut (``_end_long_turn``)."""
-        if self._hearing is not None or self._utterance is None or not self._most_samples:
+        if (
+            self._steps is not None
+            or self._hearing is not None
+            or self._utterance is None
+            or not self._most_samples
+        ):
             return
         added = len(audio) // fmt.encoding.sample_bytes * SESSION_RATE // fmt.rate
         if self._buffer.end_sample - self._utterance.start + added > self._most_samples:
@@ -242,6 +259,9 @@ class InputLine:
         else:
             utterance = self._utterance or self._open(start, start)
             self._push(utterance, self._buffer.end_sample)
+            if self._steps is not None:
+                utterance.start = max(utterance.start, self._buffer.end_sample - _KEPT_SAMPLES)
+                self._buffer.drop_before(utterance.start)
 
     # ------------------------------------------------------------------ speech
 
@@ -281,6 +301,9 @@ class InputLine:
             self._drop(self._utterance)
             return
         self._turns.announce_end(self._utterance, end_sample)
+        if self._steps is not None:
+            self._drop(self._utterance)  # detection only informs (wire contract, section 4)
+            return
         respond = self._turns.answers_speech()
         if self._judging.doubts(self._utterance, self._extras):
             self._judging.judge(
@@ -310,7 +333,9 @@ class InputLine:
         return self._utterance
 
     def _push(self, utterance: Utterance, end: int, *, final: bool = False, transcribe: bool = False) -> None:
-        """Hand the model what it does not have yet, up to ``end``."""
+        """Hand the model what it does not have yet, up to ``end``; a native model has everything."""
+        if self._steps is not None:
+            return
         audio = b""
         if end > utterance.pushed:
             audio = utterance.resampler.process(self._buffer.slice(utterance.pushed, end))
@@ -353,7 +378,10 @@ class InputLine:
 
     def _end_audio(self) -> None:
         """A commit or clear: no odd byte is carried over, no resampler's tail is left behind."""
-        self._buffer.append(self._decoder.end())
+        tail = self._decoder.end()
+        self._buffer.append(tail)
+        if self._steps is not None:
+            self._steps.feed(tail)
 
     def _take_extras(self) -> tuple[ContentPart, ...]:
         extras, self._extras = tuple(self._extras), []

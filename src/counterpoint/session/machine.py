@@ -66,12 +66,14 @@ from .inputs import (
 from .items import Items
 from .judging import Judging
 from .lifespan import Lifespan
+from .native import Native
 from .out import Out
 from .plan import Planner, Validate
 from .playback import PlaybackLedger
 from .playing import Playing
 from .responses import Responses
 from .state import Lifecycle, ModelSide, RunState
+from .steps import Steps
 from .tools import ToolLedger
 from .transcripts import Transcripts
 from .turns import Turns
@@ -123,7 +125,11 @@ class SessionMachine:
             Remainders(state, conversation, ledger, self._responses),
         )
         self._judging = Judging(state, out, self._turns, self._responses)
-        self._input = InputLine(state, out, ids, limits, self._turns, self._judging, turn_model=turn_model)
+        self._steps = Steps(state, out) if state.native else None
+        self._native = Native(state, out, planner, self._responses) if state.native else None
+        self._input = InputLine(
+            state, out, ids, limits, self._turns, self._judging, self._steps, turn_model=turn_model
+        )
         self._description = Description(
             state, limits, conversation, ledger, self._responses, self._input, resumable=resumable
         )
@@ -131,7 +137,8 @@ class SessionMachine:
         self._closing = Closing(state, out, self._responses, self._turns)
         self._idle = Idle(state, ledger, self._input, self._turns, self._responses)
         lifespan = Lifespan(state, out, limits, self._closing)
-        self._timed = (self._input, self._judging, self._responses, self._idle, lifespan)
+        timed = (self._input, self._judging, self._responses, self._idle, lifespan, self._steps)
+        self._timed = tuple(part for part in timed if part is not None)
         self._commands = Commands(
             self._input,
             self._turns,
@@ -247,6 +254,8 @@ class SessionMachine:
             self._refuse_waiting()
 
     def _take(self, news: Input) -> None:
+            if self._native is not None:
+                self._native.advance()
         match news:
             case CommandReceived() | CommandRefused():
                 self._arrive(news)
@@ -263,6 +272,8 @@ class SessionMachine:
                 self._hold_model(held)
             case ModelOpenFailed(message):
                 self._closing.fail(message, ErrorCode.SESSION_OPEN_FAILED)
+                if self._steps is not None:
+                    self._steps.resume_clock()
             case ModelRaised():
                 self._model_raised(news)
             case ResponseDrained():
@@ -275,6 +286,8 @@ class SessionMachine:
                 self._state.attached = False
             case CloseRequested(reason):
                 self._closing.close(reason)
+                if self._steps is not None:
+                    self._steps.resume_clock()
             case CleanedUp():
                 pass  # cleanup is only asked for by a session that closes
             case DeadlineReached():
@@ -340,11 +353,14 @@ class SessionMachine:
             case Failure(scope=Scope.SESSION):
                 self._closing.fail("the model side was lost")
             case AudioDelta() | TextDelta() | ItemEnd() | ToolCall() | TurnEnd() | Listen() | Failure():
-                response = self._responses.fresh(output.fence)
-                if response is not None:
+                if self._native is not None:
+                    self._native.take(output.fence, event)
+                elif (response := self._responses.fresh(output.fence)) is not None:
                     self._responses.take(response, event)
-            case SpeechBoundary() | StepDone() | StageMetrics():
-                pass  # of stepped models, and for metrics
+            case StepDone():
+                self._stepped(event)
+            case SpeechBoundary() | StageMetrics():
+                pass  # the session's detector tells of speech; and for metrics
             case _:
                 assert_never(event)
 
@@ -352,6 +368,11 @@ class SessionMachine:
         """Work on one answer fails that answer; without input or configuration the session cannot go on."""
         match raised.operation:
             case "respond":
+    def _stepped(self, receipt: StepDone) -> None:
+        if self._steps is not None and self._native is not None:
+            self._steps.stepped(receipt)
+            self._native.stepped(receipt)
+
                 response = self._responses.fresh(raised.fence)
                 if response is not None:
                     self._responses.fail(response, FailureCode.MODEL_FAILED)

@@ -91,6 +91,10 @@ class Planner:
         """The answer to an utterance that has not been committed, as it will be if it is committed now."""
         return Plan(self._effective(), (*self._history(), item), input)
 
+    def unasked(self) -> Plan:
+        """What a native model says by itself: it has heard all that there is."""
+        return Plan(self._effective(), (), 0)
+
     def asked(self, options: ResponseOptions) -> Plan:
         """The answer that ``response.create`` asks for.
 
@@ -99,7 +103,10 @@ class Planner:
         if self._state.config.type is SessionType.TRANSCRIPTION:
             raise ProtocolError(ErrorCode.UNSUPPORTED, "a transcription session has no responses")
         history = self._history() if options.input is None else self._given(options.input)
-        if not history and not self._state.capabilities.text_input:
+        if options.out_of_band and self._state.native:
+            message = "the model has one voice, and it is in the conversation"
+            raise ProtocolError(ErrorCode.UNSUPPORTED, message, param="response.conversation")
+        if not self._state.capabilities.text_input and (self._state.native or not history):
             raise ProtocolError(ErrorCode.RESPONSE_CREATE_WITHOUT_INPUT, "there is nothing to answer yet")
         config = self._effective(options)
         return Plan(config, history, self.last_input, options.out_of_band, options.metadata)

@@ -110,6 +110,10 @@ class Responses:
         response = self._begin(plan)
         self._out.do(Respond(plan.request(response.fence)))
 
+    def open(self, plan: Plan) -> RunningResponse:
+        """The model speaks by itself."""
+        return self._begin(plan)
+
     def repeat(self, unheard: Unheard) -> None:
         """Say again what was not heard of an answer; the model is not asked."""
         plan = Plan(unheard.config, (), 0, continues=unheard.response_id)

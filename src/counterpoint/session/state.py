@@ -55,6 +55,11 @@ class RunState:
     attached: bool = True
 
     @property
+    def native(self) -> bool:
+        """The model hears everything and decides itself when to speak."""
+        return self.capabilities.interaction.native
+
+    @property
     def language(self) -> str:
         """Of the user, as far as the client says."""
         hints = self.config.audio.input.transcription

@@ -173,16 +173,19 @@ class Turns:
     # ------------------------------------------------------------------ commits
 
     def answers_speech(self) -> bool:
-        """The end of speech starts a response."""
+        """The end of speech starts a response, unless the model decides that itself."""
         config = self._state.config
         detection = config.audio.input.turn_detection
-        return config.type is SessionType.REALTIME and detection is not None and detection.create_response
+        if self._state.native or detection is None:
+            return False
+        return config.type is SessionType.REALTIME and detection.create_response
 
     def answers_commit(self, command: CommitAudio) -> bool:
         """A client's commit starts a response (wire contract, section 4)."""
         config = self._state.config
         return (
             self._state.duplex
+            and not self._state.native
             and config.type is SessionType.REALTIME
             and config.audio.input.turn_detection is None
             and command.response_create is not False
@@ -278,7 +281,7 @@ class Turns:
         return OverlapConfig(
             policy=config.overlap_policy,
             interrupt_response=detection is not None and detection.interrupt_response,
-            native=self._state.capabilities.interaction.native,
+            native=self._state.native,
             barge_in=self._state.capabilities.barge_in,
             short_ack_ms=config.overlap_short_ack_ms,
             barge_in_ms=config.overlap_barge_in_ms,
