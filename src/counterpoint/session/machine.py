@@ -250,12 +250,12 @@ class SessionMachine:
         self._responses.settle()
         if self.is_open:
             self._turns.advance()
+            if self._native is not None:
+                self._native.advance()
         else:
             self._refuse_waiting()
 
     def _take(self, news: Input) -> None:
-            if self._native is not None:
-                self._native.advance()
         match news:
             case CommandReceived() | CommandRefused():
                 self._arrive(news)
@@ -268,12 +268,12 @@ class SessionMachine:
                 self._model_said(news)
             case ModelOpened():
                 self._model_goes_on()
+                if self._steps is not None:
+                    self._steps.resume_clock()
             case ModelHeld(held):
                 self._hold_model(held)
             case ModelOpenFailed(message):
                 self._closing.fail(message, ErrorCode.SESSION_OPEN_FAILED)
-                if self._steps is not None:
-                    self._steps.resume_clock()
             case ModelRaised():
                 self._model_raised(news)
             case ResponseDrained():
@@ -282,12 +282,12 @@ class SessionMachine:
                 self._state.attached = True
                 self._input.resume_clock()
                 self._idle.resume_clock()
+                if self._steps is not None:
+                    self._steps.resume_clock()
             case Detached():
                 self._state.attached = False
             case CloseRequested(reason):
                 self._closing.close(reason)
-                if self._steps is not None:
-                    self._steps.resume_clock()
             case CleanedUp():
                 pass  # cleanup is only asked for by a session that closes
             case DeadlineReached():
@@ -364,15 +364,15 @@ class SessionMachine:
             case _:
                 assert_never(event)
 
-    def _model_raised(self, raised: ModelRaised) -> None:
-        """Work on one answer fails that answer; without input or configuration the session cannot go on."""
-        match raised.operation:
-            case "respond":
     def _stepped(self, receipt: StepDone) -> None:
         if self._steps is not None and self._native is not None:
             self._steps.stepped(receipt)
             self._native.stepped(receipt)
 
+    def _model_raised(self, raised: ModelRaised) -> None:
+        """Work on one answer fails that answer; without input or configuration the session cannot go on."""
+        match raised.operation:
+            case "respond":
                 response = self._responses.fresh(raised.fence)
                 if response is not None:
                     self._responses.fail(response, FailureCode.MODEL_FAILED)
