@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, assert_never
 
 import structlog
@@ -58,6 +58,9 @@ from .detection import DetectionService
 from .tasks import Tasks
 
 log = structlog.get_logger(__name__)
+
+#: Pauses before a model that did not stop an answer is asked again.
+STOP_RETRIES_S = (0.05, 0.2, 1.0)
 
 
 class Outbox(Protocol):
@@ -194,11 +197,11 @@ class Runner:
                 self._chain.drop_answers(
                     lambda request: request.fence.epoch <= old and not request.out_of_band
                 )
-                self.tasks.spawn("cancel", self._model.cancel(effect.old, effect.new))
+                self._stop_answers("cancel", lambda: self._model.cancel(effect.old, effect.new))
             case AbortResponse():
                 turn = effect.fence.turn
                 self._chain.drop_answers(lambda request: request.fence.turn == turn)
-                self.tasks.spawn("abort", self._model.abort(effect.fence))
+                self._stop_answers("abort", lambda: self._model.abort(effect.fence))
             case CloseModel():
                 self._stop_work()
                 self.tasks.spawn("cleanup", self._cleanup())
@@ -237,6 +240,21 @@ class Runner:
 
     def _model_raised(self, fence: Fence, operation: str) -> None:
         self.post(ModelRaised(fence, operation))
+
+    def _stop_answers(self, name: str, stop: Callable[[], Awaitable[None]]) -> None:
+        self.tasks.spawn(name, self._insist(name, stop))
+
+    async def _insist(self, name: str, stop: Callable[[], Awaitable[None]]) -> None:
+        """Call an answer off, again if that fails (invariant 80). What does not stop is stale all the same,
+        and is ended by the cleanup at last."""
+        for retry_after_s in (*STOP_RETRIES_S, None):
+            try:
+                await stop()
+                return
+            except Exception as error:
+                log.warning("model raised", operation=name, session=self.machine.session_id, exc_info=error)
+            if retry_after_s is not None:
+                await asyncio.sleep(retry_after_s)
 
     def _stop_work(self) -> None:
         if self._opening is not None:
