@@ -88,6 +88,8 @@ class Socket:
     async def send(self, *frames: bytes) -> None:
         """Everything in one write. Raises ``ConnectionError`` if the connection is gone."""
         async with self._sending:
+            if self.ending.done():
+                raise ConnectionResetError("the connection is over")
             await self._loop.sock_sendall(self._socket, b"".join(frames))
 
     async def close(self, code: int | None = 1000) -> Ending:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from counterpoint.plugins.contract import ModelPlugin
 from counterpoint.serving.app import Server
@@ -43,6 +44,8 @@ SMALL: dict[str, object] = {
     "debug.state_route": True,
 }
 
+T = TypeVar("T")
+
 COMMAND = Path(sys.executable).with_name("counterpoint")
 
 
@@ -57,6 +60,11 @@ async def until(holds: Callable[[], Any], *, within: float = PATIENCE_S, what: s
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise AssertionError(f"{what} did not come true within {within} s") from None
+
+
+def objects_of(kind: type[T]) -> list[T]:
+    """Every living object of a class in this process, the servers' own among them."""
+    return [found for found in gc.get_objects() if isinstance(found, kind)]
 
 
 class ServerProcess:
@@ -110,7 +118,8 @@ class World:
         self.wedged = 0
         self._stack = stack
         self._proxies = contextlib.AsyncExitStack()
-        self._idle_tasks: int | None = None
+        #: Tasks of this loop while nobody is connected; 0: no server runs on it.
+        self._idle_tasks = 0
 
     # ------------------------------------------------------------------ servers
 
@@ -216,8 +225,8 @@ class World:
         for connection in self.connections:
             if connection.fault is not None:
                 raise connection.fault
-        if self._idle_tasks is not None:
-            await until(self._is_empty, within=GRACE_S + 8, what="an empty server")
+        if self._idle_tasks:
+            await until(self.is_empty, within=GRACE_S + 8, what="an empty server")
             self._check_endings()
 
     async def abandon(self) -> None:
@@ -236,11 +245,13 @@ class World:
         if connection.alive:
             connection.socket.reset()
 
-    async def _is_empty(self) -> bool:
+    async def is_empty(self) -> bool:
+        """Whether the server holds no more than before anyone came (CASE-INV-9)."""
         state = await self.state()
         slots = state["slots"]
         left = (slots["used"], slots["closing"], len(state["sessions"]))
-        return left == (self.wedged, self.wedged, 0) and state["tasks"] <= self._idle_tasks
+        own_tasks = sum(connection.alive for connection in self.connections)
+        return left == (self.wedged, self.wedged, 0) and state["tasks"] <= self._idle_tasks + own_tasks
 
     def _check_endings(self) -> None:
         """A session that said its last word had ended every response that it began (CASE-INV-2)."""
