@@ -60,6 +60,7 @@ def hand_over(log: EventLog, now: float = 0.0) -> list[int]:
     return [taken.number for taken in log.take(now, ALL, ALL)]
 
 
-def outline(batch: Iterable[Entry | Skipped]) -> list[int | tuple[int, int, str]]:
+def outline(batch: Iterable[Entry | Skipped] | None) -> list[int | tuple[int, int, str]]:
     """Numbers of what is sent, and (first, last, reason) of what is passed over."""
+    assert batch is not None, "a gap"
     return [one.number if isinstance(one, Entry) else (one.first, one.last, str(one.reason)) for one in batch]

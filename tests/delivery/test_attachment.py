@@ -260,6 +260,48 @@ class TestSuspendingLease:
         assert (await early).current == Held(2, 2)
         assert await late == Takeover(Held(3, 3), Held(2, 2))
 
+    async def test_a_resume_that_is_overtaken_serves_the_newer_lease_all_the_same(self) -> None:
+        """It attaches last, and what it holds must be what the engine calls current."""
+        session = Session()
+        session.open()
+        arrival = asyncio.get_running_loop().create_future()
+        answer = _Late(session.lease, arrival)
+        overtaken = asyncio.create_task(session.attachments.resume_through(answer, accept))
+        await turns()
+        late = await session.attachments.resume_through(_Ahead(session.lease), accept)
+        assert late.current == Held(2, 3)
+        arrival.set_result(None)
+        assert (await overtaken).current == Held(3, 3)
+
+    async def test_also_when_the_connection_that_overtook_it_is_gone_again(self) -> None:
+        session = Session()
+        session.open()
+        arrival = asyncio.get_running_loop().create_future()
+        overtaken = asyncio.create_task(
+            session.attachments.resume_through(_Late(session.lease, arrival), accept)
+        )
+        await turns()
+        late = await session.attachments.resume_through(_Ahead(session.lease), accept)
+        session.attachments.detach(late.current.generation)
+        arrival.set_result(None)
+        assert (await overtaken).current == Held(3, 3)
+        assert session.given_back == []
+
+    async def test_if_it_fails_what_it_held_does_not_replace_the_newer_lease(self) -> None:
+        session = Session()
+        session.open()
+        arrival = asyncio.get_running_loop().create_future()
+        overtaken = asyncio.create_task(
+            session.attachments.resume_through(_Late(session.lease, arrival), accept)
+        )
+        await turns()
+        await session.attachments.resume_through(_Ahead(session.lease), accept)
+        overtaken.cancel()
+        arrival.set_result(None)
+        await asyncio.wait([overtaken])
+        await turns()
+        assert session.attachments.attached == Held(2, 3)
+
     async def test_a_session_that_ended_meanwhile_owes_nothing(self) -> None:
         session = Session()
         session.open()
@@ -322,3 +364,16 @@ class _Ahead:
 
     async def resume(self, expected: int) -> int:
         return self._lease.swap(self._lease.generation)
+
+
+class _Late:
+    """A port that swaps at once and whose answer arrives when the test says so."""
+
+    def __init__(self, lease: Lease, arrival: asyncio.Future[None]) -> None:
+        self._lease = lease
+        self._arrival = arrival
+
+    async def resume(self, expected: int) -> int:
+        generation = self._lease.swap(expected)
+        await self._arrival
+        return generation

@@ -126,6 +126,13 @@ class TestBounds:
         fill(log, 1)
         assert hand_over(log) == [3, 4]
 
+    def test_its_exemption_ends_with_it_however_it_leaves(self) -> None:
+        log = new_log(max_bytes=10, max_events=2)
+        log.record(UPDATED, b"." * 50, now=0.0)
+        fill(log, 2, size=5)
+        fill(log, 1, size=6)
+        assert (log.head, log.bytes_held) == (3, 6)
+
     def test_an_interruption_that_removes_the_large_entry_removes_its_exemption(self) -> None:
         log = new_log(max_bytes=10)
         log.record(AUDIO, b"." * 50, tag=audio_tag("r"), now=0.0)

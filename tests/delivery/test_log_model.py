@@ -157,6 +157,7 @@ class LogMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.recorded = 0
         self.tags: list[Tag] = []
+        self.interruptions = dict.fromkeys(("r1", "r2"), 0)
         self.total = TotalBudget(1 << 40)
         self.log = new_log(
             max_bytes=max_bytes,
@@ -187,6 +188,7 @@ class LogMachine(RuleBasedStateMachine):
     )
     def record(self, what: str, response: str, item: str, size: int) -> None:
         self.recorded += 1
+        response = self.current(response)
         item = "" if what == "created" else item
         line = Line(b"%0*d" % (size, self.recorded), what, response, item, samples=self.recorded)
         tag = None if what == "fact" else Tag(response, item or None, samples=line.samples)
@@ -195,8 +197,13 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(response=RESPONSES, items=st.frozensets(ITEMS))
     def interrupt(self, response: str, items: frozenset[str]) -> None:
-        self.log.discard(response, items)
-        self.model.discard(response, items)
+        self.log.discard(self.current(response), items)
+        self.model.discard(self.current(response), items)
+        self.interruptions[response] += 1
+
+    def current(self, response: str) -> str:
+        """The fence lets nothing of an interrupted response into the log any more: the next one speaks."""
+        return f"{response}.{self.interruptions[response]}"
 
     @rule(seconds=st.sampled_from([0.5, 4.0, 10.0]))
     def wait(self, seconds: float) -> None:
@@ -211,12 +218,14 @@ class LogMachine(RuleBasedStateMachine):
         processed = self.model.acknowledged if self.model.acknowledged > self.acknowledged_before else 0
         if max(position, processed) < self.model.boundary:
             assert self.cursor.gap
+            assert self.cursor.take(self.now, count, 1 << 30) is None
             return
         assert not self.cursor.gap
         live = position == self.model.head
         if live:
             self.model.take(count, self.now)
         batch = self.cursor.take(self.now, count, 1 << 30)
+        assert batch is not None
         for got in batch:
             if isinstance(got, Skipped):
                 self.client.is_told(got)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -41,6 +42,14 @@ def reply(name: str, size: int = 0) -> bytes:
     return body(name, size)
 
 
+def _nothing() -> None:
+    pass
+
+
+def _raise() -> None:
+    raise ZeroDivisionError
+
+
 class Connection:
     """A writer at work on a link, and what it reported."""
 
@@ -57,6 +66,8 @@ class Connection:
     ) -> None:
         self.link = link or FakeLink()
         self.losses: list[Loss] = []
+        self.when_lost: Callable[[], None] = _nothing
+        self.when_lagging: Callable[[], None] = _nothing
         self.snapshots: list[int] = []
         self.writer = Writer(
             self.link,
@@ -64,14 +75,19 @@ class Connection:
             limits or TransportLimits(),
             extended=extended,
             beta=beta,
-            lost=self.losses.append,
+            lost=self._lost,
             snapshot=self._snapshot,
             event_id=lambda: "event_1",
             pacing=pacing,
         )
         self.task = asyncio.create_task(self.writer.run())
 
+    def _lost(self, loss: Loss) -> None:
+        self.losses.append(loss)
+        self.when_lost()
+
     def _snapshot(self, as_of: int) -> list[bytes]:
+        self.when_lagging()
         self.snapshots.append(as_of)
         return [b'{"type":"session.snapshot","as_of_server_event_seq":%d}' % as_of]
 
@@ -79,6 +95,12 @@ class Connection:
         """Close and wait for the end."""
         self.writer.close(code)
         await self.task
+
+
+def timers() -> int:
+    """Timers of the loop that will go off."""
+    scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    return sum(not timer.cancelled() for timer in scheduled)
 
 
 def may_be_read(connection: Connection) -> bool:
@@ -134,6 +156,15 @@ class TestOrder:
         assert len(connection.link.frames) == 1000
         assert connection.link.writes < 100
         assert connection.link.largest_write < BATCH_BYTES + 2000
+        await connection.closed()
+
+    async def test_more_than_one_batch_at_once_goes_out_also_to_a_writer_at_rest(self) -> None:
+        log = new_log()
+        connection = Connection(log)
+        await settle()
+        say(log, 40, size=1400)
+        await settle()
+        assert connection.link.numbers == list(range(1, 41))
         await connection.closed()
 
     async def test_others_get_their_turn_although_the_link_never_pushes_back(self) -> None:
@@ -337,19 +368,41 @@ class TestBackPressure:
         connection = Connection(log)
         say(log, 10)
         await settle()
-        assert not asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+        assert timers() == 0
         await connection.closed()
 
     async def test_a_lost_connection_is_reported_once(self) -> None:
         log = new_log()
-        connection = Connection(log)
+        connection = Connection(log, FakeLink(stuck=True))
+        say(log, 100, size=1400)
         await settle()
         connection.link.lose()
-        say(log)
         await connection.task
         assert connection.losses == [Loss.BROKEN]
         connection.writer.close(1000)
         assert connection.losses == [Loss.BROKEN]
+
+    async def test_a_successor_that_is_attached_in_that_moment_is_heard(self) -> None:
+        log, heard = new_log(), list[int]()
+        connection = Connection(log, FakeLink(stuck=True))
+        connection.when_lost = lambda: log.listen(lambda: heard.append(1))
+        say(log, 100, size=1400)
+        await settle()
+        connection.link.lose()
+        await connection.task
+        log.number_and_drop_all()
+        say(log)
+        assert heard == [1]
+
+    async def test_a_fault_while_a_message_is_made_ends_the_connection_and_is_not_swallowed(self) -> None:
+        log = new_log(max_events=3)
+        connection = Connection(log)
+        connection.when_lagging = _raise
+        await settle()
+        say(log, 5)
+        await asyncio.wait([connection.task])
+        assert isinstance(connection.task.exception(), ZeroDivisionError)
+        assert connection.link.aborted_at is not None
 
 
 class TestReplies:
@@ -394,7 +447,8 @@ class TestReplies:
         await settle()
         connection.writer.close(1000)
         assert not connection.writer.send(reply("error"))
-        await reading
+        await settle()
+        assert reading.done(), "it does not wait for the connection to be reset"
         await connection.task
 
 
@@ -586,6 +640,7 @@ class TestPacing:
         log.record(UPDATED, b'{"type":"session.updated","session":{}}', now=0.0)
         await settle()
         assert connection.link.numbers == [1, 2]
+        assert timers() == 0, "nothing is held back any more"
         await connection.closed()
 
     async def test_the_end_of_a_session_does_not_wait_for_playback(self) -> None:

@@ -57,6 +57,11 @@ class Cursor:
         """Entries that this attachment never got are gone: next it needs a snapshot (see ``jump``)."""
         return max(self._position, self._processed()) < self._log.boundary
 
+    @property
+    def at_end(self) -> bool:
+        """Nothing is left to take for now."""
+        return self._position == self._log.head and self._log.oldest_pending() is None
+
     def listen(self, wake: Callable[[], None] | None) -> None:
         """``wake`` is called when there may be something to take; None: nobody takes from here any more."""
         self._log.listen(wake)
@@ -68,14 +73,14 @@ class Cursor:
 
     def take(
         self, now: float, max_entries: int, max_bytes: int, pacing: Pacing | None = None
-    ) -> Sequence[Entry | Skipped]:
+    ) -> Sequence[Entry | Skipped] | None:
         """What comes next, in order: retained entries, then pending ones, which are numbered by this.
 
         Empty if nothing comes, or ``pacing`` holds back what does; otherwise at least one thing, however
-        small the bounds. Not to be called in a gap.
+        small the bounds. None in a ``gap``.
         """
         if self._position < self._log.head:
-            return self._retained(max_entries, max_bytes, pacing)
+            return None if self.gap else self._retained(max_entries, max_bytes, pacing)
         if pacing is not None:
             max_entries = 1
             if not _may_go(self._log.oldest_pending(), pacing):

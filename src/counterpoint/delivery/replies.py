@@ -33,6 +33,8 @@ class Replies:
             self._bytes += len(frame)
 
     def take_all(self) -> list[bytes]:
+        if not self._frames:
+            return []
         frames, self._frames = self._frames, []
         self._events = self._bytes = 0
         return frames

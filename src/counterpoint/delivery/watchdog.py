@@ -11,7 +11,7 @@ write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 #: The transport is looked at so many times within the timeout, so a stall is found at most a quarter late.
 _LOOKS = 4
@@ -33,15 +33,17 @@ class Watchdog:
         self._stalled = stalled
         self._timer: asyncio.TimerHandle | None = None
         self._written = 0
-        #: Most bytes known to have left, and when that was noticed.
+        #: Most bytes known to have left, counted from when the timer was set, and when that was noticed.
         self._moved = 0
         self._moved_at = 0.0
 
-    def wrote(self, size: int) -> None:
-        """``size`` more bytes were handed to the transport."""
-        self._written += size
-        if self._timer is None and self._timeout_s and self._buffered():
-            self._moved = self._written - self._buffered()
+    def wrote(self, frames: Sequence[bytes]) -> None:
+        """``frames`` were handed to the transport. Bytes are counted only while some wait there."""
+        if self._timer is not None:
+            self._written += sum(map(len, frames))
+        elif self._timeout_s and (buffered := self._buffered()):
+            self._written = 0
+            self._moved = -buffered
             self._moved_at = self._loop.time()
             self._timer = self._loop.call_later(self._timeout_s / _LOOKS, self._look)
 

@@ -43,7 +43,10 @@ class Link(Protocol):
     """The sending side of one connection. Messages go out whole and in order."""
 
     def write(self, frames: Sequence[bytes]) -> None:
-        """Hand messages to the transport. Never blocks; does nothing once the link is closing or lost."""
+        """Hand messages to the transport. Never blocks; does nothing once the link is closing or lost.
+
+        Whoever reads the connection hears of its loss, and so does the next ``drain``.
+        """
         ...
 
     async def drain(self) -> None:
@@ -67,7 +70,7 @@ class Loss(enum.Enum):
     """Why a writer gave up on its connection."""
 
     STALLED = "stalled"  #: it took no byte for ``transport.send_timeout_s``
-    BROKEN = "broken"  #: it is lost
+    BROKEN = "broken"  #: it was lost while it was waited for
 
 
 class _Phase(enum.Enum):
@@ -117,6 +120,8 @@ class Writer:
         self._close_with: tuple[int, str] = (CloseCode.INTERNAL, "")
         self._deadline: asyncio.TimerHandle | None = None
         self._sleeping: asyncio.Future[None] | None = None
+        #: ``_write_at_rest`` is due in this turn of the loop.
+        self._scheduled = False
         self._room: asyncio.Future[None] | None = None
         self._turn = 0
 
@@ -145,9 +150,10 @@ class Writer:
             await self._room
 
     def wake(self) -> None:
-        """Something changed: the log, the playback position."""
-        if self._sleeping is not None and not self._sleeping.done():
-            self._sleeping.set_result(None)
+        """Something changed: the log, the playback position. Nothing is written before the caller is done."""
+        if self._sleeping is not None and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._write_at_rest)
 
     def close(self, code: int, reason: str = "", *, flush_log: bool = False) -> None:
         """Send what is queued, with ``flush_log`` also what the log holds, and close with ``code``.
@@ -204,17 +210,20 @@ class Writer:
             done += self._add_entries(frames)
         if frames:
             self._link.write(frames)
-            self._watchdog.wrote(sum(map(len, frames)))
+            self._watchdog.wrote(frames)
         return done
 
     def _add_entries(self, frames: list[bytes]) -> int:
         """Append what comes next to ``frames``; returns how many things of the log that covers."""
-        if self._cursor.gap:
-            frames += self._snapshot(self._cursor.jump())
-            return 1
         pacing = self._pacing if self._phase is _Phase.OPEN else None
         batch = self._cursor.take(self._loop.time(), BATCH_ENTRIES, BATCH_BYTES, pacing)
-        frames += (frame for frame in map(self._frame, batch) if frame is not None)
+        if batch is None:
+            frames += self._snapshot(self._cursor.jump())
+            return 1
+        for next_ in batch:
+            frame = self._frame(next_)
+            if frame is not None:
+                frames.append(frame)
         return len(batch)
 
     def _frame(self, next_: Entry | Skipped) -> bytes | None:
@@ -226,6 +235,24 @@ class Writer:
         event = SessionSkipped(start=next_.first, end=next_.last, reason=next_.reason)
         body = codec.encode_body(event, self._event_id())
         return projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self._beta)
+
+    def _write_at_rest(self) -> None:
+        """Write what there is while the task sleeps on: to wake it for one event costs more than the event.
+
+        It is woken for all that takes time: pacing, more than one batch, a link that pushes back, the end.
+        """
+        self._scheduled = False
+        if self._sleeping is None or self._sleeping.done():
+            return
+        try:
+            if self._phase is _Phase.OPEN and self._pacing is None:
+                self._write_some()
+                if self._cursor.at_end and self._link.buffered() <= BATCH_BYTES:
+                    return
+        except Exception as error:  # noqa: BLE001  # the task raises it
+            self._sleeping.set_exception(error)
+        else:
+            self._sleeping.set_result(None)
 
     async def _let_others_run(self, done: int) -> None:
         """Give the loop a turn when enough was done since the last one: ``drain`` need not have given any."""
