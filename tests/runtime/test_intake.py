@@ -64,3 +64,15 @@ async def test_a_session_that_was_opened_out_of_order_waits_for_the_first_number
     (refused,) = posted
     assert isinstance(refused, CommandRefused)
     assert (refused.error.code, refused.error.expected) == ("client_event_gap", 1)
+
+
+async def test_a_gap_is_told_whatever_the_first_event_behind_it_is() -> None:
+    """Every later number would be ignored as told of already (case CASE-INV-7)."""
+    posted: list[Input] = []
+    line = intake(posted)
+    line.receive(Speaker(), json.dumps({"type": "no.such.event", "client_event_seq": 3, "event_id": "x"}))
+    line.receive(Speaker(), clear(4))
+    (refused,) = posted
+    assert isinstance(refused, CommandRefused)
+    assert (refused.error.code, refused.error.event_id) == ("client_event_gap", "x")
+    assert (refused.error.expected, line.last_number) == (1, 0)

@@ -88,7 +88,7 @@ class Intake:
 
     def count(self, number: int) -> None:
         """A numbered event had its effect before it came here: it opened the session."""
-        if self._inbox.judge(number) is Verdict.ACCEPT:
+        if number == self._inbox.expected:
             self._use_number()
 
     def receive(self, speaker: Speaker, frame: str | bytes) -> None:
@@ -125,7 +125,7 @@ class Intake:
     def _for_the_machine(self, speaker: Speaker, command: Command, cost: int) -> None:
         """Exactly-once numbers first, then room, then the machine."""
         number = command.client_event_seq
-        if number is not None and not self._is_next(command, number):
+        if number is not None and not self._is_next(number, command.event_id):
             return
         shortage = self._shortage(command)
         if shortage is not None:
@@ -139,11 +139,12 @@ class Intake:
 
     def _malformed(self, refusal: ProtocolError) -> None:
         """A frame that is no command: the error uses its number, where that could be read."""
-        if refusal.client_event_seq is not None:
-            if self._inbox.judge(refusal.client_event_seq) is not Verdict.ACCEPT:
+        number = refusal.client_event_seq
+        if number is not None:
+            if not self._is_next(number, refusal.event_id):
                 return
             self._use_number()
-        self._post(CommandRefused(refusal, refusal.client_event_seq))
+        self._post(CommandRefused(refusal, number))
 
     def _refuse(self, command: Command, refusal: ProtocolError) -> None:
         refusal.event_id = command.event_id
@@ -151,7 +152,7 @@ class Intake:
 
     # ------------------------------------------------------------------ exactly once
 
-    def _is_next(self, command: Command, number: int) -> bool:
+    def _is_next(self, number: int, event_id: str | None) -> bool:
         match self._inbox.judge(number):
             case Verdict.ACCEPT:
                 return True
@@ -159,9 +160,13 @@ class Intake:
                 expected = self._inbox.expected
                 message = f"client_event_seq {expected} is expected next"
                 gap = ProtocolError(
-                    ErrorCode.CLIENT_EVENT_GAP, message, param="client_event_seq", expected=expected
+                    ErrorCode.CLIENT_EVENT_GAP,
+                    message,
+                    param="client_event_seq",
+                    event_id=event_id,
+                    expected=expected,
                 )
-                self._refuse(command, gap)
+                self._post(CommandRefused(gap, number))
             case Verdict.DUPLICATE:
                 self._schedule_ack()
             case Verdict.AFTER_GAP:
