@@ -167,7 +167,7 @@ class SimulatedClient:
         return f"{self.name}.{self._commands + 1}"
 
     def say_again(self) -> None:
-        """Send everything that the server is not known to have used."""
+        """Send every numbered command that the server is not known to have used."""
         line = self.line
         if line is not None:
             for frame in self._unused.values():
@@ -223,7 +223,7 @@ class SimulatedClient:
         if "last_client_event_seq" in event:
             self._check_replay(line, replay)
             self._used(event["last_client_event_seq"], event["input_audio_ms"], exact=True)
-            self.say_again()
+        self.say_again()
 
     def _check_replay(self, line: Line, replay: dict[str, Any]) -> None:
         first, last = replay["from"], replay["to"]

@@ -331,6 +331,8 @@ class Simulation:
         deadline = self._loop.time() + seconds
         while not condition() and self._loop.time() < deadline:
             await asyncio.sleep(0.2)
+            for client in self._there:
+                client.say_again()
             await self._pump()
 
     async def _pump(self) -> None:

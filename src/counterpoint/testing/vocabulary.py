@@ -210,8 +210,9 @@ def _heartbeat(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
 
 
 def _garbage(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    target = line or client.line
-    if target is not None:
+    if dice.roll(2):
+        client.say({"type": "no.such.event"}, lasting=True, line=line)
+    elif (target := line or client.line) is not None:
         target.link.send(_GARBAGE[dice.roll(len(_GARBAGE))])
 
 
