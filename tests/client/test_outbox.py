@@ -171,6 +171,36 @@ def test_a_refusal_of_what_is_not_there_changes_nothing() -> None:
     assert box.held_until is None
 
 
+def test_a_clear_gets_past_audio_for_which_there_is_no_room() -> None:
+    box = outbox()
+    for name in "abc":
+        box.put(audio(name))
+    take_all(box)
+    box.put(audio("d"))
+    box.refuse("b", until=1.0)
+    box.forget_audio()
+    box.put(command("clear"))
+    sent = take_all(box, now=1.0)
+    assert ids(sent) == [("b", 2), ("c", 3), ("clear", 4)]
+    assert [event.get("audio") for event in sent] == ["", "", None]
+    assert box.take_dropped_ms() == 0
+    assert not box.full
+
+
+def test_a_clear_leaves_alone_what_the_server_may_have() -> None:
+    box = outbox()
+    box.put(audio("a"))
+    take_all(box)
+    box.disconnect()
+    box.put(audio("b"))
+    box.forget_audio()
+    box.put(command("clear"))
+    box.resume(0)
+    sent = take_all(box)
+    assert ids(sent) == [("a", 1), ("clear", 2)]
+    assert sent[0]["audio"]
+
+
 def test_patience_ends_with_the_connection_that_asked_for_it() -> None:
     box = outbox()
     box.put(command("a"))

@@ -71,6 +71,9 @@ async def test_the_final_text_is_the_servers() -> None:
     told.follow("response.output_audio_transcript.done", **part, transcript="Good")
     told.follow("response.output_text.done", **part | {"content_index": 1}, text="written")
     assert response.text == "Good\nwritten"
+    content = [{"type": "output_audio", "transcript": "Goo"}, {"type": "output_text", "text": "writ"}, 5]
+    told.finish("r1", "incomplete", output=[{"content": content}, {"content": None}, "odd"])
+    assert response.text == "Goo\nwrit"
 
 
 async def test_what_was_not_heard_of_an_interrupted_answer_is_not_heard_later() -> None:
@@ -168,7 +171,9 @@ async def test_after_a_gap_only_the_answer_that_is_being_given_goes_on() -> None
     told.create("over")
     told.create("still")
     over, still = [await anext(told.all.unclaimed) for _ in range(2)]
-    told.follow("session.snapshot", active_response={"id": "still"})
+    content = [{"type": "output_audio", "transcript": "so far"}]
+    told.follow("session.snapshot", active_response={"id": "still", "output": [{"content": content}]})
+    assert (still.has_gap, still.text, over.has_gap) == (True, "so far", False)
     with pytest.raises(AnswerMissed):
         await over.done()
     with pytest.raises(AnswerMissed):

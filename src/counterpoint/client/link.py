@@ -124,6 +124,10 @@ class Link:
             return ConnectionLost("this client has left the session", code=self._leaving)
         return SessionEnded(self._over or "client_closed")
 
+    def forget_audio(self) -> None:
+        """Audio that the server has not taken need not reach it."""
+        self._outbox.forget_audio()
+
     def holds(self, event_id: str) -> bool:
         """Whether the server may not have that event yet."""
         return self._outbox.holds(event_id)

@@ -11,6 +11,7 @@ before that leaves no hole in a series that must be dense (wire contract, sectio
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -34,8 +35,8 @@ class Frame:
 
     event_id: str
     head: bytes
-    pcm: bytes = b""  #: audio of an append
-    audio_us: int = 0  #: how many microseconds that are
+    pcm: bytes | None = None  #: audio of an append
+    audio_us: int = 0  #: how many microseconds of it there are to lose
     number: int | None = None
 
     @classmethod
@@ -45,13 +46,13 @@ class Frame:
 
     @property
     def size(self) -> int:
-        return len(self.head) + len(self.pcm)
+        return len(self.head) + len(self.pcm or b"")
 
     def encode(self) -> bytes:
         parts = [self.head, b',"event_id":', _ENCODER.encode(self.event_id)]
         if self.number is not None:
             parts.append(b',"client_event_seq":%d' % self.number)
-        if self.audio_us:
+        if self.pcm is not None:
             parts += (b',"audio":"', pybase64.b64encode(self.pcm), b'"')
         return b"".join((*parts, b"}"))
 
@@ -90,6 +91,20 @@ class Outbox:
         if self._outage:
             self._drop_stale()
 
+    def forget_audio(self) -> None:
+        """The program clears the input: audio that the server has not taken need not reach it before that.
+
+        Else input for which there is no room would bar the way for the very event that makes room.
+        """
+        for frame in self._unsent:
+            if frame.pcm is not None:
+                self._count_sent(frame)
+        self._unsent = deque(frame for frame in self._unsent if frame.pcm is None)
+        if self._held_until is not None:
+            for frame in itertools.islice(self._kept, self._next - self._first_kept, None):
+                self._blank(frame)
+                frame.audio_us = 0
+
     def _drop_stale(self) -> None:
         while self._unsent_audio_us > self._outage_audio_us:
             index = next(i for i, frame in enumerate(self._unsent) if frame.audio_us)
@@ -121,7 +136,7 @@ class Outbox:
 
     def _take_again(self) -> bytes:
         frame = self._kept[self._next - self._first_kept]
-        if frame.audio_us and not frame.pcm:
+        if not frame.pcm:
             self._dropped_us += frame.audio_us
         self._next += 1
         return frame.encode()
@@ -143,10 +158,14 @@ class Outbox:
         return self._last - len(self._kept) + 1
 
     def _forget_oldest_audio(self) -> None:
-        """Keep the number, which must not be missing, and let the audio go: an empty append does nothing."""
         while self._kept_bytes > self._most_kept_bytes and self._forgotten < self._last:
             self._forgotten = max(self._forgotten + 1, self._first_kept)
             frame = self._kept[self._forgotten - self._first_kept]
+            self._blank(frame)
+
+    def _blank(self, frame: Frame) -> None:
+        """Keep the number, which must not be missing, and let the audio go: an empty append does nothing."""
+        if frame.pcm:
             self._kept_bytes -= len(frame.pcm)
             frame.pcm = b""
 

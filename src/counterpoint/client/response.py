@@ -42,6 +42,7 @@ class Response:
         self._overflow = overflow  #: called once, when audio first gives way
         self._dropped_bytes = 0
         self._interrupted = False
+        self._has_gap = False
         self._finished = asyncio.Event()
         self._error: ClientError | None = None
 
@@ -88,7 +89,7 @@ class Response:
     def output(self) -> list[dict[str, Any]]:
         """Its items, once it is done; function calls among them."""
         output = self.data.get("output")
-        return output if isinstance(output, list) else []
+        return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
 
     @property
     def interrupted(self) -> bool:
@@ -100,13 +101,18 @@ class Response:
         """Audio that gave way because nobody read it."""
         return self._dropped_bytes
 
+    @property
+    def has_gap(self) -> bool:
+        """Whether some of its audio never came, because an outage outlasted what the server keeps."""
+        return self._has_gap
+
     # ------------------------------------------------------------------ for the session
 
     def follow(self, event: Event) -> None:
         """An event about this answer."""
         match event.type:
             case "response.created":
-                self.data = event.object("response")
+                self._restate(event.object("response"))
             case "response.output_audio.delta":
                 self._hear(event.audio)
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
@@ -120,12 +126,17 @@ class Response:
             case "output_audio_buffer.cleared":
                 self._interrupt()
             case "response.done":
-                self.data = event.object("response")
+                self._restate(event.object("response"))
                 if self.status == "cancelled":
                     self._interrupt()
                 self.finish(None)
             case _:
                 pass
+
+    def skip_gap(self, data: dict[str, Any]) -> None:
+        """Events of it are lost; ``data`` is what it had become."""
+        self._has_gap = True
+        self._restate(data)
 
     def finish(self, error: ClientError | None) -> None:
         """Nothing follows; ``error`` if its end is not known."""
@@ -133,6 +144,15 @@ class Response:
         self._audio.end(error)
         self._deltas.end(error)
         self._finished.set()
+
+    def _restate(self, data: dict[str, Any]) -> None:
+        """The server's word on the whole of it, which holds what was handed over of every part."""
+        self.data = data
+        for output_index, item in enumerate(self.output):
+            content = item.get("content")
+            for content_index, part in enumerate(content if isinstance(content, list) else ()):
+                if isinstance(part, dict) and (text := text_of(part, "transcript") or text_of(part, "text")):
+                    self._parts[output_index, content_index] = text
 
     def _interrupt(self) -> None:
         self._interrupted = True

@@ -77,8 +77,8 @@ class Responses:
         for response in [response for response in self._active.values() if response.id != active_id]:
             del self._active[response.id]
             response.finish(AnswerMissed("the end of the response fell into a gap"))
-        if active_id and active_id not in self._active:
-            self._begin(active_id, active).data = active
+        if active_id:
+            (self._active.get(active_id) or self._begin(active_id, active)).skip_gap(active)
 
     def end(self, error: ClientError | None, outcome: ClientError) -> None:
         """The session is over: ``error`` for the iteration, ``outcome`` for answers without an end."""

@@ -140,7 +140,8 @@ class Session:
         return str(event.string("item_id"))
 
     async def clear_audio(self) -> None:
-        """Forget audio that was not committed."""
+        """Forget audio that was not committed, here and on the server."""
+        self._link.forget_audio()
         await self._ask({"type": "input_audio_buffer.clear"}, _is("input_audio_buffer.cleared"))
 
     async def send_text(self, text: str) -> str:
