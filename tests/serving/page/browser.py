@@ -1,7 +1,7 @@
 """A headless Chromium, driven over the DevTools protocol.
 
-Owns: starting and ending the browser, the few commands that the tests need, what a page says on its console and
-on its WebSockets.
+Owns: starting and ending the browser, the few commands that the tests need, what a page says on its console
+and on its WebSockets.
 Does not own: what is tested (the test modules beside it), the server (``conftest``).
 Here because: a page is tested where it runs, and a driver of this size needs no package.
 """
@@ -55,6 +55,7 @@ class Page:
         self.errors: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.received: list[dict[str, Any]] = []
+        self._news = asyncio.Event()
 
     async def command(self, method: str, **parameters: Any) -> dict[str, Any]:
         return await self._browser.command(method, parameters, self._session_id)
@@ -110,7 +111,8 @@ class Page:
         """Until something is so that is known here. Raises ``TimeoutError``."""
         async with asyncio.timeout(timeout_s):
             while not condition():
-                await asyncio.sleep(_POLL_S)
+                self._news.clear()
+                await self._news.wait()
 
     async def click(self, element_id: str) -> None:
         await self.until(f"!document.getElementById('{element_id}').disabled")
@@ -138,15 +140,18 @@ class Page:
         feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.command("Emulation.setEmulatedMedia", features=[feature])
 
-    async def screenshot(self, path: Path) -> None:
+    async def picture(self) -> bytes:
+        """What is seen, as PNG."""
         shot = await self.command("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(shot["data"]))
+        return base64.b64decode(shot["data"])
 
     def of_type(self, name: str) -> list[dict[str, Any]]:
         """Events that the page received, by type."""
         return [event for event in self.received if event["type"] == name]
 
     def notice(self, method: str, parameters: dict[str, Any]) -> None:
+        """The browser reports something of this tab."""
+        self._news.set()
         match method:
             case "Runtime.exceptionThrown":
                 self.errors.append(str(parameters["exceptionDetails"]))
@@ -179,7 +184,8 @@ class Browser:
         if session_id is not None:
             message["sessionId"] = session_id
         await self._socket.send_json(message)
-        return await answer
+        result: dict[str, Any] = await answer
+        return result
 
     async def open(self) -> Page:
         target = await self.command("Target.createTarget", {"url": "about:blank"})
@@ -237,7 +243,13 @@ async def running_browser(profile: Path, *flags: str) -> AsyncIterator[Browser]:
 async def _debugging_address(process: asyncio.subprocess.Process, file: Path) -> str:
     ends_at = time.monotonic() + _START_S
     while time.monotonic() < ends_at and process.returncode is None:
-        if file.exists() and len(lines := file.read_text().split()) == 2:
-            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+        if address := _address_in(file):
+            return address
         await asyncio.sleep(_POLL_S)
     raise AssertionError(f"the browser did not start (exit code {process.returncode})")
+
+
+def _address_in(file: Path) -> str | None:
+    """The browser writes a port and a path into it, once it listens."""
+    lines = file.read_text().split() if file.exists() else []
+    return f"ws://127.0.0.1:{lines[0]}{lines[1]}" if len(lines) == 2 else None

@@ -48,7 +48,10 @@ def serving(model: str, *settings: str, port: int = 0) -> Iterator[Server]:
     command = [str(Path(sys.executable).with_name("counterpoint")), "serve", "--model", model]
     options = [word for setting in settings for word in ("--set", setting)]
     process = subprocess.Popen(
-        [*command, "--port", str(port), *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*command, "--port", str(port), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     try:
         assert process.stdout is not None
@@ -120,4 +123,5 @@ def _silence(seconds: float) -> bytes:
 def _recording(name: str) -> bytes:
     with wave.open(str(RECORDINGS / f"{name}.wav")) as wav:
         assert wav.getframerate() == RECORDED_RATE
-        return wav.readframes(wav.getnframes())
+        samples: bytes = wav.readframes(wav.getnframes())
+        return samples

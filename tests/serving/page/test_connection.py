@@ -6,6 +6,7 @@ import asyncio
 import base64
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,12 @@ async def test_an_answer_goes_on_over_a_cut_connection(server: Server, browse: B
     await page.until(f"{RESUMING} === 1")
     await played(page, 8 * RATE)
     assert await answers(page) == [{"samples": 8 * RATE, "checksum": checksum(1, 0, 8 * RATE)}]
-    seen = [event["server_event_seq"] for event in page.received if "server_event_seq" in event]
     (resume,) = [event for event in page.sent if event["type"] == "session.resume"]
-    before = seen.index(resume["last_received_server_event_seq"]) + 1
-    resumed_after = seen[next(i for i in range(before, len(seen)) if seen[i] == seen[before - 1] + 1) :]
-    assert seen[:before] == list(range(1, before + 1))
-    assert resumed_after == list(range(before + 1, before + 1 + len(resumed_after)))
+    cursor = resume["last_received_server_event_seq"]
+    cut = page.received.index(page.of_type("session.resumed")[0])
+    before, after = numbers(page.received[:cut]), numbers(page.received[cut:])
+    assert before[:cursor] == list(range(1, cursor + 1))
+    assert after == list(range(cursor + 1, cursor + 1 + len(after)))
     state = await report(page)
     assert (state["holes"], state["duplicates"], state["resumes"]) == (0, 0, 1)
     assert await texts(page, "#resumes") == ["once"]
@@ -71,7 +72,9 @@ async def test_of_a_long_outage_the_newest_speech_is_kept_and_the_rest_is_shown_
     await page.evaluate("counterpoint.conversation.cut(4000)")
     await page.until(f"{RESUMING} === 1")
     first = page.of_type("session.resumed")[0]["last_client_event_seq"] + 1
-    await page.until_true(lambda: any(e["client_event_seq"] > first + 100 for e in page.of_type("session.input_ack")))
+    await page.until_true(
+        lambda: any(e["client_event_seq"] > first + 100 for e in page.of_type("session.input_ack"))
+    )
     acknowledged = page.of_type("session.input_ack")[-1]
     assert acknowledged["input_audio_ms"] == spoken_ms(page, acknowledged["client_event_seq"])
     lost_ms = (await report(page))["droppedMs"]
@@ -190,8 +193,12 @@ async def test_the_largest_event_is_taken(server: Server, browse: Browse) -> Non
     assert (await report(page))["state"] == "open"
 
 
+def numbers(events: list[dict[str, Any]]) -> list[int]:
+    return [event["server_event_seq"] for event in events if "server_event_seq" in event]
+
+
 def spoken_ms(page: Page, last_number: int) -> float:
-    """Milliseconds of speech that were sent under numbers up to ``last_number``, each counted as sent last."""
+    """Milliseconds of speech sent under numbers up to ``last_number``, each counted as sent last."""
     blocks = {
         event["client_event_seq"]: len(base64.b64decode(event["audio"])) * 500 / RATE
         for event in page.sent

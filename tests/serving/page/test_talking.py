@@ -21,7 +21,9 @@ async def test_a_spoken_turn_is_answered_and_the_answer_acknowledged(
     await begin(page, server.page, audio_ms=1000, input_transcript="he was not an ill disposed young man")
     await played(page, RATE)
     await page.until_true(lambda: bool(page.of_type("playback.acknowledged")))
-    await page.until_true(lambda: page.of_type("playback.acknowledged")[-1]["playback"]["committed_ms"] == 1000)
+    await page.until_true(
+        lambda: page.of_type("playback.acknowledged")[-1]["playback"]["committed_ms"] == 1000
+    )
     assert await answers(page) == [{"samples": RATE, "checksum": checksum(1, 0, RATE)}]
     assert await texts(page, ".turn.you p") == ["he was not an ill disposed young man"]
     assert await texts(page, ".turn.voice p") == [" ".join(f"word{n}" for n in range(1, 11))]

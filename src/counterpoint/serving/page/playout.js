@@ -62,7 +62,9 @@ export class Playout {
       const isOver = track.ended && track.queued === 0;
       if (isOver) this.#finish(key);
       reports.push({ ...report(key, track), isOver });
-      if (!isOver && track.queued === 0) break;
+      if (isOver || track.queued > 0) continue;
+      if (at < output.length) this.#runDry();
+      break;
     }
     return reports;
   }
@@ -74,17 +76,19 @@ export class Playout {
   }
 
   #mayPlay(track) {
-    if (this.#isPlaying && track.queued === 0 && !track.ended) {
-      this.#isPlaying = false;
-      this.#lead = Math.min(MAX_LEAD, Math.max(2 * this.#lead, this.#startDepth + MARGIN));
-      this.underruns += 1;
-    }
     if (!this.#isPlaying && (track.ended || track.queued >= this.#lead)) {
       this.#isPlaying = true;
       this.#startDepth = track.queued;
       this.#leastDepth = null;
     }
     return this.#isPlaying;
+  }
+
+  /** More should have come: wait for a longer lead. */
+  #runDry() {
+    this.#isPlaying = false;
+    this.#lead = Math.min(MAX_LEAD, Math.max(2 * this.#lead, this.#startDepth + MARGIN));
+    this.underruns += 1;
   }
 
   /** A track was played to its end: the next one starts with the lead that this one needed. */

@@ -68,8 +68,9 @@ export class TranscriptView {
   }
 
   /** A screen reader hears of what is complete, once. */
-  #announce({ id, isUser, text, words, isOver, cutMs, heardMs }) {
-    const isComplete = isUser ? words === Words.KNOWN : isOver || cutMs !== null || heardMs === null;
+  #announce({ id, isUser, text, words, isOver, isDone, cutMs, heardMs }) {
+    const isRead = isOver || cutMs !== null || (isDone && heardMs === null);
+    const isComplete = isUser ? words === Words.KNOWN : isRead;
     if (!isComplete || !text || this.#announced.has(id)) return;
     this.#announced.add(id);
     this.#announcer.textContent = `${isUser ? "You" : "Voice"}: ${text}`;

@@ -137,7 +137,10 @@ export class Transcript {
 
 const userEntry = (id) => ({ id, isUser: true, text: "", words: Words.AWAITED });
 
-/** `heardMs` is null while nothing says that the answer is spoken; `cutMs` is where it was interrupted. */
+/**
+ * `heardMs` is null while nothing says that the answer is spoken, `cutMs` is where it was interrupted.
+ * `isDone`: its response is, `isOver`: its audio was played.
+ */
 const answerEntry = (id) => ({
   id,
   isUser: false,
@@ -148,6 +151,7 @@ const answerEntry = (id) => ({
   heardMs: null,
   cutMs: null,
   isOver: false,
+  isDone: false,
   failure: null,
 });
 
@@ -162,9 +166,9 @@ function spoken(entry, { duplex, response_id: responseId }) {
 }
 
 function ended(entry, { status, status_details: details }) {
-  if (status === "cancelled" && entry.cutMs === null) return { cutMs: entry.heardMs ?? 0 };
-  if (status === "failed") return { failure: details?.error?.code ?? "failed" };
-  return {};
+  if (status === "cancelled" && entry.cutMs === null) return { isDone: true, cutMs: entry.heardMs ?? 0 };
+  if (status === "failed") return { isDone: true, failure: details?.error?.code ?? "failed" };
+  return { isDone: true };
 }
 
 /**

@@ -98,6 +98,7 @@ async (load) => {
       before.report("i1", 6);
       const after = world();
       after.player.recall(JSON.parse(JSON.stringify(before.player.memory)));
+      equal(after.player.memory, before.player.memory, "a second reload at once forgets");
       after.player.handle(delta("r1", "i1", [4, 5, 6, 7], 12)); // 11 was passed over by the server
       after.player.handle(delta("r1", "i1", [8, 9], 13));
       equal(after.pushed.i1, [{ start: 6, samples: [6, 7] }, { start: 8, samples: [8, 9] }]);

@@ -75,7 +75,7 @@ async (load) => {
     },
 
     "a page that was loaded anew asks for what it had not played": () => {
-      const { session, newest } = world();
+      const { clock, session, newest } = world();
       session.resume({ id: "sess_1", token: "t", cursor: 7 });
       newest().onopen();
       const { replay, last_received_server_event_seq: cursor } = newest().sent[0];
@@ -83,6 +83,10 @@ async (load) => {
       newest().say(resumed("token2", 41));
       session.say({ type: "a" });
       equal(newest().sent.at(-1).client_event_seq, 42);
+      newest().drop();
+      clock.advance(1000);
+      newest().onopen();
+      equal(newest().sent[0].replay, "full", "this page's player has what was read");
     },
 
     "skipped numbers and snapshots move the cursor; a silent hole is counted": () => {
