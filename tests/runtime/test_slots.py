@@ -3,7 +3,8 @@
 import pytest
 
 from counterpoint.errors import AdmissionRefused
-from counterpoint.runtime.slots import Slots
+from counterpoint.plugins.contract import Capabilities, Interaction, PluginLoad
+from counterpoint.runtime.slots import Slots, check_step_time
 
 
 def test_a_full_server_refuses_with_a_hint_when_to_retry() -> None:
@@ -51,3 +52,16 @@ def test_zero_is_no_limit() -> None:
     for number in range(1000):
         slots.take(str(number))
     assert slots.used == 1000
+
+
+def test_steps_that_take_most_of_their_time_admit_nobody_else() -> None:
+    frames = Capabilities(Interaction.FRAME, input_rate=24_000, step_samples=1920)  # 80 ms
+    check_step_time(PluginLoad(p95_step_ms=56.0), frames)
+    check_step_time(PluginLoad(p95_step_ms=None), frames)
+    with pytest.raises(AdmissionRefused) as refused:
+        check_step_time(PluginLoad(p95_step_ms=56.1), frames)
+    assert refused.value.retry_after_ms > 0
+
+
+def test_a_model_of_turns_has_no_step_time() -> None:
+    check_step_time(PluginLoad(p95_step_ms=1e6), Capabilities(Interaction.TURN))

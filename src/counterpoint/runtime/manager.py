@@ -37,7 +37,7 @@ from .live import Attachment, Dialect, LiveSession
 from .loop_lag import LoopLag
 from .metrics import Metrics
 from .runner import Runner
-from .slots import RETRY_AFTER_MS, Slots
+from .slots import RETRY_AFTER_MS, Slots, check_step_time
 from .tasks import Tasks
 
 log = structlog.get_logger(__name__)
@@ -126,6 +126,7 @@ class SessionManager:
             raise AdmissionRefused("the server is draining", RETRY_AFTER_MS)
         session_id = f"sess_{self._entropy(16).hex()}"
         try:
+            check_step_time(self.plugin.load(), self.plugin.capabilities())
             self.slots.take(session_id)
         except AdmissionRefused:
             self.metrics.sessions_refused.inc()

@@ -19,7 +19,6 @@ from counterpoint.plugins.contract import (
     HistoryItem,
     ItemEnd,
     Mark,
-    ModelEvent,
     ResponseRequest,
     TextDelta,
     ToolCall,
@@ -113,7 +112,11 @@ def _entry(item: HistoryItem) -> dict[str, Any]:
     return {"id": item.id, "type": item.type, "role": item.role, "text": text}
 
 
-def events(answer: Answer, request: ResponseRequest, chunk_ms: int) -> Iterator[ModelEvent]:
+#: What an answer consists of.
+Said = AudioDelta | TextDelta | ItemEnd | ToolCall
+
+
+def events(answer: Answer, request: ResponseRequest, chunk_ms: int) -> Iterator[Said]:
     """Every event of ``answer`` but its end, made as they are asked for."""
     sample = calls = 0
     before: Part | None = None
@@ -137,7 +140,7 @@ def usage(answer: Answer, request: ResponseRequest) -> Usage:
 
 def _message_events(
     part: Message, answer: Answer, request: ResponseRequest, first: int, chunk_ms: int
-) -> Iterator[ModelEvent]:
+) -> Iterator[AudioDelta | TextDelta]:
     """One message in chunks, its text spread evenly; its audio begins at sample ``first`` of the response."""
     total = _samples(part, answer)
     chunk = ms_to_samples(chunk_ms, SESSION_RATE)
