@@ -354,6 +354,32 @@ class TestBackPressure:
         assert connection.link.numbers == list(range(1, 121))
         await connection.closed()
 
+    async def test_also_one_that_falls_further_behind(self) -> None:
+        """It takes some all the time, and less than there comes."""
+        log = new_log()
+        link = FakeLink(stuck=True)
+        connection = Connection(log, link, limits=TransportLimits(send_timeout_s=10))
+        for _ in range(20):
+            say(log, 1, size=300)
+            await asyncio.sleep(5)
+            link.take(100)
+        assert connection.losses == []
+        link.unstick()
+        await connection.closed()
+
+    async def test_little_is_handed_over_also_when_it_comes_piece_by_piece(self) -> None:
+        log = new_log()
+        connection = Connection(log, FakeLink(stuck=True))
+        await settle()
+        for _ in range(100):
+            say(log, 1, size=1400)
+            await settle(5)
+        assert connection.link.most_buffered <= HIGH_WATER + 2000
+        connection.link.unstick()
+        await settle()
+        assert connection.link.numbers == list(range(1, 101))
+        await connection.closed()
+
     async def test_zero_turns_it_off(self) -> None:
         log = new_log()
         connection = Connection(log, FakeLink(stuck=True), limits=TransportLimits(send_timeout_s=0))
