@@ -55,7 +55,7 @@ class SlotSession:
         """The model heard the interruption itself; it is not told in samples what was lost by it."""
 
     async def update(self, config: SessionConfig) -> None:
-        """A slot keeps the configuration that it was reset with."""
+        await self._scheduler.update(self._lease, config)
 
     async def close(self) -> None:
         if self._held is not None:

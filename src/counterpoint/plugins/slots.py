@@ -25,7 +25,7 @@ from counterpoint.protocol.config import SessionConfig
 
 from .contract import Outlet, PluginLoad
 from .slot_lease import SlotLease
-from .step_model import Prefilling, Row, StepEvent, StepModel
+from .step_model import Prefilling, Row, StepEvent, StepModel, Updating
 from .step_times import StepTimes
 from .step_worker import StepWorker
 
@@ -97,6 +97,12 @@ class SlotScheduler:
             pieces = self._model.prefill(lease.slot, config)
             while await self._call(lambda: _advance(pieces)):
                 pass
+
+    async def update(self, lease: SlotLease, config: SessionConfig) -> None:
+        """The session's configuration changed."""
+        model = self._model
+        if isinstance(model, Updating) and not lease.is_over:
+            await self._call(lambda: model.update(lease.slot, config))
 
     async def release(self, lease: SlotLease) -> None:
         """Give the slot back. Idempotent; one that raised keeps its slot and may be repeated."""

@@ -1,6 +1,6 @@
 """A model that lives in steps, as its author writes it: one batched step and what goes with it.
 
-Owns: ``StepModel``, ``Prefilling``, ``Row``, ``StepEvent``.
+Owns: ``StepModel``, what it may do besides (``Prefilling``, ``Updating``), ``Row``, ``StepEvent``.
 Does not own: which slot belongs to whom, when a step is due, receipts (``slots``); the session that is built
 over it (``slot_session``).
 Here because: an author of a native model writes five methods against this page, and no line of asyncio.
@@ -94,4 +94,13 @@ class Prefilling(Protocol):
 
         Steps of other slots go in between, and the session is ready when the iterator ends.
         """
+        ...
+
+
+@runtime_checkable
+class Updating(Protocol):
+    """A ``StepModel`` whose sessions may change their configuration; others keep what they began with."""
+
+    def update(self, slot: int, config: SessionConfig) -> None:
+        """It holds from the slot's next step on."""
         ...

@@ -73,6 +73,9 @@ class ScriptedSteps:
             slot = self._slots[number] = _Slot()
             slot.playbook.read(config.extra_body)
 
+    def update(self, slot: int, config: SessionConfig) -> None:
+        self._slots[slot].playbook.read(config.extra_body)
+
     def release(self, slots: Sequence[int]) -> None:
         for number in slots:
             self._slots.pop(number, None)
