@@ -110,7 +110,7 @@ class Responses:
         handler = self._handlers.get(event["type"])
         if handler is not None:
             handler(event)
-        elif event["type"].startswith("response."):
+        elif event["type"].startswith("response.") and "response_id" in event:  # a decision may be of none
             self._find(event)
 
     def tear_audio(self) -> None:
