@@ -192,13 +192,13 @@ class Writer:
     async def _write_all(self) -> None:
         while True:
             done = self._write_some()
-            if done:
-                await self._link.drain()
-                await self._let_others_run(done)
-            elif self._phase is not _Phase.OPEN:
-                return
-            else:
+            if not done:
+                if self._phase is not _Phase.OPEN:
+                    return
                 await self._sleep()
+            # Also after a sleep, which may have ended because what was written at rest did not leave.
+            await self._link.drain()
+            await self._let_others_run(done)
 
     def _write_some(self) -> int:
         """Write the replies and then some of the log. Returns how much was done; 0: nothing to do."""
