@@ -109,6 +109,7 @@ class Driver:
         capabilities: Capabilities = TURN_MODEL,
         limits: Limits | None = None,
         duplex: bool = False,
+        locked: dict[str, Any] | None = None,
         turn_model: bool = False,
         eager: bool = True,
         detects: bool = True,
@@ -127,6 +128,7 @@ class Driver:
             IdSource("beef"),
             validate=lambda candidate, current: candidate,
             duplex=duplex,
+            locked=locked,
             turn_model=turn_model,
             now=self.now,
         )

@@ -249,3 +249,26 @@ def test_a_model_that_cannot_speak_writes_and_the_session_says_so() -> None:
     driver.update(output_modalities=["audio"])
     assert shown(driver)["output_modalities"] == ["text"]
     assert driver.ask(output_modalities=("audio",)).modalities == ("text",)
+
+
+def test_fields_fixed_beforehand_win_silently_over_every_update() -> None:
+    """Wire contract, section 10."""
+    fixed: dict[str, Any] = {
+        "instructions": "sell nothing",
+        "audio": {"output": {"voice": "alto"}, "input": {"turn_detection": None}},
+        "extra_body": {"knob": 1},
+    }
+    driver = Driver(fixed, locked=fixed)
+    driver.update(
+        instructions="sell everything",
+        output_modalities=["text"],
+        audio={"output": {"voice": "default", "speed": 1.2}, "input": {"turn_detection": {"type": "server_vad"}}},
+        extra_body={"knob": 2, "other": 3},
+    )
+    assert driver.errors == []
+    now = shown(driver)
+    assert now["instructions"] == "sell nothing"
+    assert now["audio"]["output"] == {"format": {"type": "audio/pcm", "rate": 24000}, "voice": "alto", "speed": 1.2}
+    assert now["audio"]["input"]["turn_detection"] is None
+    assert now["extra_body"] == {"knob": 1, "other": 3}
+    assert now["output_modalities"] == ["text"]

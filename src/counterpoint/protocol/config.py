@@ -142,6 +142,11 @@ def merge(current: SessionConfig, patch: dict[str, Any], *, extended: bool) -> S
         raise beta.in_clients_words(error, patch, "session") from None
 
 
+def locked(config: SessionConfig, patch: dict[str, Any]) -> SessionConfig:
+    """``config`` with the fields of ``patch``, which were fixed beforehand, whatever was asked for since."""
+    return merge(config, patch, extended=True) if patch else config
+
+
 def _merge_session(current: SessionConfig, patch: Fields, extended: bool) -> SessionConfig:
     kind = patch.choice("type", SessionType)
     policy = patch.choice("playback_commit_policy", PlaybackCommitPolicy)

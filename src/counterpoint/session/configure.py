@@ -16,7 +16,7 @@ from counterpoint.errors import ProtocolError
 from counterpoint.plugins.contract import Capabilities
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import UpdateSession
-from counterpoint.protocol.config import OverlapPolicy, SessionConfig, merge
+from counterpoint.protocol.config import OverlapPolicy, SessionConfig, locked, merge
 from counterpoint.protocol.events import SessionUpdated
 
 from .effects import UpdateModel
@@ -37,6 +37,7 @@ class Configuring:
         ledger: PlaybackLedger,
         input: InputLine,
         validate: Validate,
+        locked: dict[str, Any],
         describe: Callable[[], dict[str, Any]],
     ) -> None:
         self._state = state
@@ -44,12 +45,14 @@ class Configuring:
         self._ledger = ledger
         self._input = input
         self._validate = validate
+        self._locked = locked
         self._describe = describe
 
     def update(self, command: UpdateSession, *, extended: bool) -> None:
         """Raises ``ProtocolError`` with nothing changed."""
         current = self._state.config
-        candidate = merge(current, command.patch, extended=extended or command.extensions)
+        asked = merge(current, command.patch, extended=extended or command.extensions)
+        candidate = locked(asked, self._locked)
         self._check(current, candidate)
         self._apply(current, self._validate(candidate, current))
         self._out.emit(SessionUpdated(session=self._describe()))

@@ -82,8 +82,9 @@ from .waiting import Waiting, WaitingCommands, loses_input
 
 
 class SessionMachine:
-    """``config`` has passed ``validate``, the plugin's. ``duplex``: the session was opened with ``duplex=1``;
-    ``turn_model``: somebody answers ``CheckTurn``; ``resumable``: a lost connection does not end it."""
+    """``config`` has passed ``validate``, the plugin's. ``locked``: fields that win over every update;
+    ``duplex``: the session was opened with ``duplex=1``; ``turn_model``: somebody answers ``CheckTurn``;
+    ``resumable``: a lost connection does not end it."""
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class SessionMachine:
         *,
         validate: Validate,
         now: float,
+        locked: dict[str, Any] | None = None,
         duplex: bool = False,
         turn_model: bool = False,
         resumable: bool = True,
@@ -133,7 +135,9 @@ class SessionMachine:
         self._description = Description(
             state, limits, conversation, ledger, self._responses, self._input, resumable=resumable
         )
-        self._configuring = Configuring(state, out, ledger, self._input, validate, self._description.session)
+        configuring = Configuring(
+            state, out, ledger, self._input, validate, locked or {}, self._description.session
+        )
         self._closing = Closing(state, out, self._responses, self._turns)
         self._idle = Idle(state, ledger, self._input, self._turns, self._responses)
         lifespan = Lifespan(state, out, limits, self._closing)
@@ -146,7 +150,7 @@ class SessionMachine:
             playing,
             planner,
             self._responses,
-            Configuring(state, out, ledger, self._input, validate, self._description.session),
+            configuring,
         )
         self._line = WaitingCommands()
 
@@ -182,6 +186,11 @@ class SessionMachine:
     def held_input_bytes(self) -> int:
         """Input that was accepted and is neither part of an item nor known to be no speech."""
         return self._input.held_bytes + self._line.held_bytes
+
+    @property
+    def open_utterance(self) -> int | None:
+        """The input that is not committed yet, by the number under which the model is given it."""
+        return self._input.open_utterance
 
     @property
     def open_turns(self) -> int:
