@@ -10,6 +10,7 @@
     │   ├── ModelOpenFailed           the model side of a session could not be opened
     │   └── ModelBusy                 push() refused for now (back-pressure); retry later
     ├── StaleFence                    work of an older epoch or turn was stopped
+    ├── AccessRefused                 the key or secret is not good, or not any more
     ├── AdmissionRefused              no slot (carries retry_after_ms)
     ├── ResumeRefused                 a resume was refused (carries the wire code)
     └── ClientError                   raised by counterpoint.client
@@ -19,7 +20,7 @@
         └── ServerRefused             an error event answered the awaited request
 
 Owns: the classes and what they carry.
-Does not own: the wire codes (``protocol.codes``) nor how an error is shown to a client (``session``, ``serving``).
+Does not own: the wire codes (``protocol.codes``), how a client is shown an error (``session``, ``serving``).
 Here because: every layer raises and catches across layers; one tree says what to expect.
 """
 
@@ -83,6 +84,10 @@ class ModelBusy(PluginError):
 
 class StaleFence(CounterpointError):
     """The work belongs to an epoch or a turn that is over."""
+
+
+class AccessRefused(CounterpointError):
+    """The key or the client secret is not good, or not any more."""
 
 
 class AdmissionRefused(CounterpointError):

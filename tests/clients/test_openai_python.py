@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, AuthenticationError, BadRequestError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from openai.types.realtime import RealtimeServerEvent
+from openai.types.realtime import ClientSecretCreateResponse, RealtimeServerEvent
 from pydantic import TypeAdapter
 from websockets.exceptions import ConnectionClosed
 
-from counterpoint.models.scripted.plugin import ScriptedPlugin
-from counterpoint.serving.app import Server, running
-from counterpoint.serving.settings import Settings
+from counterpoint.serving.app import Server
+from counterpoint.testing.server import running_server
 
 STRICT: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 FRAME = 960  # 20 ms of PCM16 at 24 kHz
@@ -28,9 +29,7 @@ FRAME = 960  # 20 ms of PCM16 at 24 kHz
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    async with running(
-        Settings(), host="127.0.0.1", port=0, plugin=ScriptedPlugin({}), model="scripted"
-    ) as up:
+    async with running_server() as up:
         yield up
 
 
@@ -183,3 +182,60 @@ async def test_an_unknown_model_is_refused(server: Server) -> None:
             await connection.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1008
+
+
+async def test_a_browser_gets_a_secret_and_connects_with_it(tmp_path: Path) -> None:
+    """The HTTP side of the package, and what its answer promises of the session."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"{hashlib.sha256(b'sk-good').hexdigest()} shop\n")
+    async with running_server({"access.keys_file": str(keys)}) as server:
+        base = server.url.removesuffix("/realtime")
+        async with AsyncOpenAI(api_key="sk-good", base_url=base.replace("ws", "http", 1)) as client:
+            issued = await client.realtime.client_secrets.create(
+                expires_after={"anchor": "created_at", "seconds": 60},
+                session={"type": "realtime", "model": "gpt-realtime", "instructions": "sell nothing"},
+            )
+            assert issued.session.type == "realtime"
+            assert issued.session.instructions == "sell nothing"
+            ClientSecretCreateResponse.model_validate(issued.to_dict(), strict=True)
+            with pytest.raises(BadRequestError) as refused:
+                await client.realtime.client_secrets.create(expires_after={"seconds": 1})
+            assert (refused.value.param, refused.value.code) == ("expires_after.seconds", "invalid_event")
+        async with (
+            AsyncOpenAI(api_key=issued.value, base_url=base, websocket_base_url=base) as browser,
+            browser.realtime.connect(model="gpt-realtime") as connection,
+        ):
+            await events_until(connection, "session.created")
+            await connection.session.update(session={"type": "realtime", "instructions": "sell everything"})
+            updated = (await events_until(connection, "session.updated"))[-1]
+            assert updated.session.instructions == "sell nothing"
+        async with AsyncOpenAI(api_key="sk-bad", base_url=base.replace("ws", "http", 1)) as client:
+            with pytest.raises(AuthenticationError):
+                await client.realtime.client_secrets.create()
+
+
+async def test_a_transcription_session_takes_input_and_nothing_else(server: Server) -> None:
+    """``intent=transcription``, as the official clients ask for it (case I-12)."""
+    base = server.url.removesuffix("/realtime")
+    async with (
+        AsyncOpenAI(api_key="unused", base_url=base, websocket_base_url=base) as client,
+        client.realtime.connect(extra_query={"intent": "transcription"}) as connection,
+    ):
+        created = (await events_until(connection, "session.created"))[-1]
+        assert created.session.type == "transcription"
+        detection = {"type": "server_vad", "detector": "amp", "silence_duration_ms": 200}
+        session: Any = {
+            "type": "transcription",
+            "audio": {"input": {"transcription": {"model": "any"}, "turn_detection": detection}},
+        }
+        session["extra_body"] = {"script": {"input_transcript": "good morning"}}
+        await connection.session.update(session=session)
+        await events_until(connection, "session.updated")
+        for _ in range(2):
+            await speak(connection, tone(400, 0.9) + tone(400, 0.0))
+            events = await events_until(connection, "conversation.item.input_audio_transcription.completed")
+            assert events[-1].transcript == "good morning"
+            assert not [event.type for event in events if event.type.startswith("response.")]
+        await connection.response.create()
+        (error,) = [e for e in await events_until(connection, "error") if e.type == "error"]
+        assert error.error.code == "unsupported"

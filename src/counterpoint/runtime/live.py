@@ -142,6 +142,7 @@ class LiveSession:
             self.machine,
             self._bounds.limits,
             runner.post,
+            input_bytes=lambda: runner.input_bytes,
             acknowledge=self.log.acknowledge,
             prove=self._prove_token,
         )

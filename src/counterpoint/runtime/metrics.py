@@ -41,6 +41,9 @@ class Metrics:
         self.cleanups_failed = Counter(
             "counterpoint_cleanups_failed", "Attempts to clean up a model side that failed", registry=registry
         )
+        self.client_secrets = Gauge(
+            "counterpoint_client_secrets", "Client secrets that are remembered", registry=registry
+        )
         self.tokens = Counter("counterpoint_tokens", "Tokens, by direction", ["direction"], registry=registry)
         self.audio_seconds = Counter(
             "counterpoint_audio_seconds", "Seconds of audio, by direction", ["direction"], registry=registry

@@ -1,96 +1,139 @@
-"""Who may connect: keys and origins, decided before the upgrade.
+"""Who somebody is: keys, client secrets and origins, looked at before the upgrade.
 
-Owns: reading keys from a request, comparing them with the file of hashes, the origin rule.
-Does not own: what a principal may do later (``runtime`` compares principals at a resume).
+Owns: reading a key from a request, what it makes of the caller, the origin rule.
+Does not own: the keys (``keys``), the secrets (``client_secrets``), what a caller may still do (``permits``).
 Here because: a refused client must cost no slot and no socket (wire contract, sections 1 and 10).
 
-The keys file holds one key a line: the SHA-256 of the key in hex, and a name for it. It is read again when it
-changes. Keys are compared by digest in constant time and appear in no log.
+No key, secret or token is logged, here or elsewhere.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
+import time
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from counterpoint.errors import ConfigurationError
+from counterpoint.protocol.codes import ErrorCode
+
+from .client_secrets import PREFIX, ClientSecret, ClientSecrets, SecretRequest
+from .keys import Key, KeyFile
+from .refusals import refusal, unauthorized
+from .settings import AccessSettings
 
 #: What everyone is where no keys are configured.
-ANYONE = "anyone"
+ANYONE = Key("anyone")
 
 _KEY_PROTOCOL = "openai-insecure-api-key."
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom a request comes from. ``secret``: it came with one, which may have expired since it was issued."""
+
+    key: Key
+    secret: ClientSecret | None = None
+
+    @property
+    def principal(self) -> str:
+        """Whom the sessions belong to that it opens."""
+        return self.key.name if self.secret is None else self.secret.id
+
+
 class Access:
-    """``authenticate`` returns the principal or raises the HTTP refusal."""
+    """``now`` is the system's clock. Raises ``ConfigurationError`` for a file of keys that cannot be used."""
 
-    def __init__(self, keys_file: str, origins: tuple[str, ...]) -> None:
-        self._file = Path(keys_file) if keys_file else None
-        self._origins = origins
-        self._read_at: float | None = None
-        self._keys: dict[bytes, str] = {}
-        if self._file is not None:
-            self._reload(self._file)
+    def __init__(
+        self,
+        settings: AccessSettings,
+        entropy: Callable[[int], bytes],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._origins = settings.origins
+        self._keys = KeyFile(Path(settings.keys_file)) if settings.keys_file else None
+        self._secrets = ClientSecrets(entropy)
+        self._now = now
 
-    def authenticate(self, request: web.Request) -> str:
-        """The name of the request's key. Raises ``HTTPUnauthorized`` or ``HTTPForbidden``."""
+    # ------------------------------------------------------------------ who it is
+
+    def authenticate(self, request: web.Request) -> Caller:
+        """Raises ``HTTPUnauthorized`` or ``HTTPForbidden``."""
         self._check_origin(request)
-        if self._file is None:
-            return ANYONE
-        self._reload(self._file)
-        key = _presented_key(request)
+        presented = _presented_key(request)
+        if presented is not None and presented.startswith(PREFIX):
+            return self._by_secret(presented)
+        if self._keys is None:
+            return Caller(ANYONE)
+        if presented is None:
+            raise unauthorized("an API key is needed")
+        self._keys.reload()
+        key = self._keys.find(presented)
         if key is None:
-            raise web.HTTPUnauthorized(text="an API key is needed", headers={"WWW-Authenticate": "Bearer"})
-        digest = hashlib.sha256(key.encode()).digest()
-        name = None
-        for known, its_name in self._keys.items():  # all of them, whichever matches: no timing to learn from
-            if hmac.compare_digest(known, digest):
-                name = its_name
-        if name is None:
-            raise web.HTTPUnauthorized(text="invalid API key", headers={"WWW-Authenticate": "Bearer"})
-        return name
+            raise unauthorized("the API key is not valid")
+        return Caller(key)
+
+    def authenticate_key(self, request: web.Request) -> Caller:
+        """The same for what needs a key, and for which a secret will not do."""
+        caller = self.authenticate(request)
+        if caller.secret is not None:
+            message = "an API key is needed, not a client secret"
+            raise refusal(web.HTTPForbidden, ErrorCode.INVALID_API_KEY, message)
+        return caller
+
+    def authenticate_admin(self, request: web.Request) -> Caller:
+        """Without a file of keys there is nobody who may."""
+        caller = self.authenticate_key(request)
+        if not caller.key.admin:
+            message = "an API key that is marked admin is needed"
+            raise refusal(web.HTTPForbidden, ErrorCode.INVALID_API_KEY, message)
+        return caller
+
+    def _by_secret(self, presented: str) -> Caller:
+        secret = self._secrets.find(presented)
+        if secret is None or not self.is_key(secret.key):
+            raise unauthorized("the client secret is not valid")
+        return Caller(Key(secret.key), secret)
 
     def _check_origin(self, request: web.Request) -> None:
         origin = request.headers.get("Origin")
-        if origin is None:
-            return
-        if origin in self._origins:
+        if origin is None or origin in self._origins:
             return
         parts = urlsplit(origin)
         if not self._origins and (parts.netloc == request.host or _is_loopback(parts.hostname)):
             return
-        raise web.HTTPForbidden(text="this origin may not connect (access.origins)")
+        message = "this origin may not connect (access.origins)"
+        raise refusal(web.HTTPForbidden, "origin_not_allowed", message)
 
-    def _reload(self, file: Path) -> None:
-        try:
-            changed_at = file.stat().st_mtime
-            if changed_at == self._read_at:
-                return
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            if self._read_at is not None:
-                return  # keep the keys that were good until the file is back
-            raise ConfigurationError("access.keys_file", f"cannot read {file}: {error.strerror}") from error
-        self._keys = dict(_parse_key(number, line) for number, line in enumerate(lines, 1) if line.strip())
-        self._read_at = changed_at
+    # ------------------------------------------------------------------ keys and secrets
 
+    def is_key(self, name: str) -> bool:
+        """Whether a key of this name is still good."""
+        return self._keys is None or self._keys.has(name)
 
-def _parse_key(number: int, line: str) -> tuple[bytes, str]:
-    digest, _, name = line.strip().partition(" ")
-    try:
-        raw = bytes.fromhex(digest)
-    except ValueError:
-        raw = b""
-    if len(raw) != hashlib.sha256().digest_size:
-        raise ConfigurationError(
-            "access.keys_file", f"line {number}: a SHA-256 in hex and a name are expected"
+    def reload(self) -> None:
+        """Read the file of keys again, if it changed."""
+        if self._keys is not None:
+            self._keys.reload()
+
+    def issue(self, caller: Caller, request: SecretRequest) -> tuple[str, ClientSecret]:
+        """A client secret for the caller's key: its value, and what is kept of it."""
+        return self._secrets.issue(caller.key.name, request, self._now())
+
+    def is_expired(self, secret: ClientSecret) -> bool:
+        return secret.is_expired(self._now())
+
+    def forget_secrets(self, in_use: Container[str]) -> int:
+        """Forget secrets without a key, and expired ones whose id is not ``in_use``; how many are left."""
+        self._secrets.forget(
+            lambda secret: (
+                not self.is_key(secret.key) or (self.is_expired(secret) and secret.id not in in_use)
+            )
         )
-    return raw, name.strip() or digest[:12]
+        return len(self._secrets)
 
 
 def _presented_key(request: web.Request) -> str | None:

@@ -24,7 +24,10 @@ from counterpoint.plugins.loading import load_plugin
 from counterpoint.runtime.bounds import Bounds
 from counterpoint.runtime.manager import SessionManager
 from counterpoint.runtime.metrics import Metrics
+from counterpoint.runtime.tasks import Tasks
 
+from .access import Access
+from .permits import Permits
 from .routes import Routes
 from .settings import Settings
 
@@ -70,9 +73,13 @@ async def running(
         entropy=secrets.token_bytes,
         metrics=Metrics(),
     )
+    tasks = Tasks("server")
     try:
+        access = Access(settings.access, secrets.token_bytes)
+        permits = Permits(settings.access, access, manager)
+        tasks.spawn("permits", permits.watch(settings.lease.reaper_interval_s))
         app = web.Application()
-        routes = Routes(manager, settings, model=model, entropy=secrets.token_bytes)
+        routes = Routes(manager, settings, access, permits, model=model, entropy=secrets.token_bytes)
         routes.add_to(app.router)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=settings.transport.close_timeout_s)
         await runner.setup()
@@ -89,6 +96,7 @@ async def running(
         )
     finally:
         manager.stop_admitting()
+        await tasks.cancel(timeout=settings.transport.close_timeout_s)
         await manager.close()
         if runner is not None:
             await runner.cleanup()

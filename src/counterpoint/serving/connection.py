@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import structlog
 from aiohttp import WSMsgType, web
 
-from counterpoint.errors import AdmissionRefused, ProtocolError, ResumeRefused
+from counterpoint.errors import AccessRefused, AdmissionRefused, ProtocolError, ResumeRefused
 from counterpoint.protocol import codec
 from counterpoint.protocol.codes import CloseCode, ErrorCode
 from counterpoint.protocol.commands import ResumeSession, UpdateSession
@@ -44,7 +45,10 @@ class Handshake:
 
 
 class Connection:
-    """Runs one connection to its end."""
+    """Runs one connection to its end.
+
+    ``admit()`` is asked before a session is opened; it raises ``AccessRefused`` or ``AdmissionRefused``.
+    """
 
     def __init__(
         self,
@@ -53,12 +57,14 @@ class Connection:
         link: WebSocketLink,
         transport: TransportSettings,
         ids: IdSource,
+        admit: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._ws = socket
         self._link = link
         self._transport = transport
         self._ids = ids
+        self._admit = admit
         self._keepalive: Keepalive | None = None
 
     async def run(self, handshake: Handshake) -> None:
@@ -126,13 +132,16 @@ class Connection:
 
     async def _open(self, request: OpenRequest) -> Attachment | None:
         try:
+            self._admit()
             return self._manager.open(request, self._link)
+        except AccessRefused as refused:
+            await self.refuse(ProtocolError(ErrorCode.INVALID_API_KEY, str(refused)), CloseCode.REFUSED)
         except AdmissionRefused as refused:
             refusal = ProtocolError(
                 ErrorCode.RESOURCE_EXHAUSTED, str(refused), retry_after_ms=refused.retry_after_ms
             )
             await self.refuse(refusal, CloseCode.TRY_AGAIN)
-            return None
+        return None
 
     async def _resume(self, command: ResumeSession, request: OpenRequest) -> Attachment | None:
         try:

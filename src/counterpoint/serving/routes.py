@@ -8,8 +8,10 @@ Here because: everything that a URL can say is read in one place.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import structlog
 from aiohttp import web
@@ -18,14 +20,16 @@ from counterpoint import __version__
 from counterpoint.errors import ProtocolError
 from counterpoint.protocol.codes import CloseCode, ErrorCode
 from counterpoint.protocol.commands import ResumeSession
-from counterpoint.protocol.config import SessionConfig
+from counterpoint.protocol.config import SessionConfig, SessionType
 from counterpoint.protocol.ids import IdSource
 from counterpoint.runtime.live import Dialect
 from counterpoint.runtime.manager import OpenRequest, SessionManager
 
-from .access import Access
+from .access import Access, Caller
+from .access_routes import AccessRoutes
 from .connection import Connection, Handshake
 from .link import BUFFER_BYTES, WebSocketLink
+from .permits import Permits
 from .settings import Settings
 from .state import debug_state
 
@@ -44,6 +48,8 @@ class Routes:
         self,
         manager: SessionManager,
         settings: Settings,
+        access: Access,
+        permits: Permits,
         *,
         model: str,
         entropy: Callable[[int], bytes],
@@ -52,11 +58,14 @@ class Routes:
         self._settings = settings
         self._model = model
         self._entropy = entropy
-        self._access = Access(settings.access.keys_file, settings.access.origins)
+        self._access = access
+        self._permits = permits
+        self._beside = AccessRoutes(access, manager, self._served_name)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         for path in ("/v1/realtime", "//v1/realtime", "/v1//realtime", "/v1/duplex"):
             router.add_get(path, self.realtime)
+        self._beside.add_to(router)
         router.add_get("/v1/models", self.models)
         router.add_get("/version", self.version)
         router.add_get("/health", self.health)
@@ -71,9 +80,10 @@ class Routes:
 
     async def realtime(self, request: web.Request) -> web.StreamResponse:
         """Upgrade, then serve the connection to its end."""
-        principal = self._access.authenticate(request)
+        caller = self._access.authenticate(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
             raise web.HTTPUpgradeRequired(text="this is a WebSocket endpoint")
+        self._permits.check_connection(caller, opens=_opens_at_once(request.query))
         transport = self._settings.transport
         socket = web.WebSocketResponse(
             protocols=_SUBPROTOCOLS,
@@ -85,28 +95,35 @@ class Routes:
         writer = await socket.prepare(request)
         link = WebSocketLink(request, socket, writer, close_timeout_s=transport.close_timeout_s)
         ids = IdSource(self._entropy(6).hex())
-        connection = Connection(self._manager, socket, link, transport, ids)
+        admit = functools.partial(self._permits.check_opening, caller)
+        connection = Connection(self._manager, socket, link, transport, ids, admit)
         try:
-            await connection.run(self._handshake(request, socket, principal))
+            await connection.run(self._handshake(request, socket, caller))
         except ProtocolError as refusal:
             await connection.refuse(refusal, CloseCode.REFUSED)
         return socket
 
-    def _handshake(self, request: web.Request, socket: web.WebSocketResponse, principal: str) -> Handshake:
+    def _handshake(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller) -> Handshake:
         """Raises ``ProtocolError`` for what refuses the connection."""
         query = request.query
         duplex = request.path.endswith("/duplex") or query.get("duplex") == "1"
         beta = socket.ws_protocol == _BETA_PROTOCOL or request.headers.get("OpenAI-Beta") == "realtime=v1"
         resume_id = query.get("resume")
+        locked, longest_s = _terms_of(caller)
         opening = OpenRequest(
             dialect=Dialect(extended=duplex, beta=beta),
-            principal=principal,
+            principal=caller.principal,
+            key=caller.key.name,
             duplex=duplex,
-            config=SessionConfig(model=self._served_name(query.get("model"))),
+            config=SessionConfig(
+                type=_session_type(query), model=self._served_name(locked.get("model") or query.get("model"))
+            ),
+            locked=locked,
+            max_session_s=longest_s,
         )
         return Handshake(
             opening,
-            autostart=query.get("autostart", "1") != "0" and resume_id is None,
+            autostart=_opens_at_once(query),
             resume=None if resume_id is None else _resume_of(request, resume_id),
         )
 
@@ -154,6 +171,23 @@ class Routes:
 
     async def page(self, request: web.Request) -> web.FileResponse:
         return web.FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+def _opens_at_once(query: Mapping[str, str]) -> bool:
+    return query.get("autostart", "1") != "0" and "resume" not in query
+
+
+def _session_type(query: Mapping[str, str]) -> SessionType:
+    """Clients of the official API ask for a transcription session by ``intent``."""
+    return SessionType.TRANSCRIPTION if query.get("intent") == "transcription" else SessionType.REALTIME
+
+
+def _terms_of(caller: Caller) -> tuple[dict[str, Any], float]:
+    """What a client secret fixes: fields of the session, and its longest life in seconds (0: no other)."""
+    if caller.secret is None:
+        return {}, 0.0
+    request = caller.secret.request
+    return request.session, (request.max_minutes or 0.0) * 60
 
 
 def _resume_of(request: web.Request, session_id: str) -> ResumeSession | None:

@@ -59,7 +59,8 @@ class TransportSettings(TransportLimits, frozen=True, kw_only=True):
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``access.*``: who may connect, and how often."""
 
-    #: File of hashed API keys, read again when it changes; without one, loopback only.
+    #: File of API keys, read again when it changes; without one, loopback only. A line is the SHA-256 of a
+    #: key in hex, a name for it, and "admin" if it may end other people's sessions.
     keys_file: str = ""
     #: Web origins that may connect; none listed: the server's own and loopback ones.
     origins: tuple[str, ...] = ()
