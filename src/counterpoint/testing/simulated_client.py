@@ -30,6 +30,9 @@ _WRONG_TOKEN = "invalid_resume_token"
 #: Events that do not use up a number.
 _UNNUMBERED = ("session.resume", "session.heartbeat", "session.event_ack")
 
+#: Connections that a client remembers.
+KEPT_LINES = 4
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -76,6 +79,7 @@ class SimulatedClient:
         self.traits = traits
         self._connect = connect
         self._commands = 0
+        #: Its connections, the newest last.
         self.lines: list[Line] = []
         self.session_id: str | None = None
         #: Why the session ended, once that is known.
@@ -108,9 +112,19 @@ class SimulatedClient:
         self.lines.append(line)
         self.say(update, line=line, numbered=self.traits.numbered)
 
-    def resume(self, after: int, policy: str, token: str) -> None:
-        """Open a connection that resumes the session, beside those that there are."""
+    @property
+    def cursor(self) -> int:
+        """The newest number that it processed: on its newest connection that said anything."""
+        places = [line.place for line in self.lines if line.place is not None]
+        return places[-1].last if places else 0
+
+    def resume(self, policy: str, *, back: int = 0) -> None:
+        """Open a connection that resumes the session, beside those that there are.
+
+        ``back``: it lost its state, and kept an older copy by so many events.
+        """
         assert self.session_id is not None
+        token, after = self.tokens[0], max(0, self.cursor - back)
         if self.traits.extended:
             line = Line(self._connect({"autostart": False}), self.session_id, token, policy, after)
             request: dict[str, Any] = {
@@ -127,6 +141,7 @@ class SimulatedClient:
             query = {"resume": self.session_id, "resume_token": token, "after": after}
             line = Line(self._connect(query), self.session_id, token, "full", after)
         self.lines.append(line)
+        del self.lines[:-KEPT_LINES]
 
     # ------------------------------------------------------------------ saying something
 

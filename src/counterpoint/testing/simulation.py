@@ -40,9 +40,6 @@ from .virtual_time import VirtualLoop
 #: Turns of the loop after which something that never rests is left to itself.
 MOST_TURNS = 2000
 
-#: Older connections of a client that are kept.
-KEPT_LINES = 4
-
 
 class Simulation:
     """Made on a running ``VirtualLoop``."""
@@ -165,11 +162,13 @@ class Simulation:
 
     def _open(self, operation: Operation) -> None:
         client = self._clients[operation.client]
-        if client is not None and client.ended is None and not client.lines[-1].link.lost:
-            return
-        for line in client.lines if client is not None else ():
-            line.link.reset()
         dice = Dice(operation.choice)
+        if client is not None:
+            gives_up = client.lines[-1].link.lost and dice.roll(12) == 0
+            if client.ended is None and client.session_id is not None and not gives_up:
+                return
+            for line in client.lines:
+                line.link.reset()
         traits = vocabulary.traits(dice)
         self._wedged += vocabulary.hangs(traits)
         client = SimulatedClient(f"c{operation.client}", traits, self._connect)
@@ -180,16 +179,13 @@ class Simulation:
     def _resume(self, client: SimulatedClient, dice: Dice) -> None:
         if client.session_id is None or not client.tokens or client.ended is not None:
             return
-        head = client.witness.sequence.head
         back = (0, 0, 0, 3, 20, 200)[dice.roll(6)]
         policy = list(ReplayPolicy)[dice.roll(3)].value if dice.roll(2) else "full"
         self._swap_of_next = draw_swap(dice)
-        token = client.tokens[0]
         self.counts["resume"] += 1
         if client.line is not None:
             self.counts["takeover"] += 1
-        client.resume(max(0, head - back), policy, token)
-        del client.lines[:-KEPT_LINES]
+        client.resume(policy, back=back)
 
     def _end(self, line: Line, dice: Dice) -> None:
         if line.link.lost or line.link.vanished:
@@ -317,7 +313,7 @@ class Simulation:
         for _ in range(3):
             for client in self._there:
                 if client.line is None:
-                    client.resume(client.witness.sequence.head, "full", client.tokens[0])
+                    client.resume("full")
             await self._pump()
 
     def _all_quiet(self) -> bool:
@@ -333,6 +329,7 @@ class Simulation:
             await asyncio.sleep(0.2)
             for client in self._there:
                 client.say_again()
+                vocabulary.hear_out(client)
             await self._pump()
 
     async def _pump(self) -> None:

@@ -190,6 +190,12 @@ def _ack_playback(client: SimulatedClient, dice: Dice, line: Line | None) -> Non
         client.say({"type": "playback.ack", "item_id": item_id, "played_ms": 20 * dice.roll(40)}, line=line)
 
 
+def hear_out(client: SimulatedClient) -> None:
+    """Whatever was sent has been played: nothing waits for playback any more."""
+    for response_id in client.witness.responses.running:
+        client.say({"type": "playback.ack", "response_id": response_id, "played_ms": 1_000_000})
+
+
 # --------------------------------------------------------------------------- session
 
 
@@ -201,8 +207,8 @@ def _update(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
 def _acknowledge(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
     sequence = client.witness.sequence
     if line is None and client.line is not None:
-        sequence.acknowledged = max(sequence.acknowledged, sequence.head)
-        client.say({"type": "session.event_ack", "server_event_seq": sequence.head})
+        sequence.acknowledged = max(sequence.acknowledged, client.cursor)
+        client.say({"type": "session.event_ack", "server_event_seq": client.cursor})
 
 
 def _heartbeat(client: SimulatedClient, dice: Dice, line: Line | None) -> None:

@@ -25,13 +25,18 @@ class Place:
         #: A snapshot was promised and has not come.
         self.owed_snapshot = gap
 
+    @property
+    def last(self) -> int:
+        """The newest number that its client processed here, or that it said it had."""
+        return self.next - 1
+
 
 class Sequence:
     """``extended``: the connections are; stock ones see holes where an extension event was."""
 
     def __init__(self, *, extended: bool) -> None:
         self.extended = extended
-        #: Newest number that was seen, or passed over with a notice.
+        #: Newest number that was seen, or passed over with a notice, on any connection.
         self.head = 0
         #: Newest number that the client said it processed.
         self.acknowledged = 0
