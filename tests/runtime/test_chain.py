@@ -130,6 +130,48 @@ def test_stale_answers_are_dropped_queued_or_under_way_and_input_is_not() -> Non
     assert model.done == ["push1", "respond3", "respond4"]
 
 
+def spoken(utterance: int, size: int) -> Push:
+    return Push(StepInput(Fence("s", 0), input=utterance, step=utterance, audio=bytes(size)))
+
+
+def test_audio_counts_until_the_model_accepted_it_and_a_dropped_utterance_at_once_no_more() -> None:
+    """Invariant 143, case C-17: a clear gives back what was queued, and nothing that was queued since."""
+    model = SlowModel({"push1": 10, "push2": 10, "push3": 10})
+
+    async def main() -> None:
+        chain, tasks = chain_of(model)
+        chain.start()
+        for work in (spoken(1, 100), spoken(1, 10), spoken(2, 1000)):
+            chain.put(work)
+        assert [chain.backlog_bytes(but=but) for but in (None, 1, 2)] == [1110, 1000, 110]
+        await asyncio.sleep(1)  # the first is under way
+        chain.put(Forget(1))
+        chain.put(spoken(3, 5))
+        assert chain.backlog_bytes(but=None) == 1005
+        await asyncio.sleep(10)  # what was under way is accepted, and is not given back twice
+        assert chain.backlog_bytes(but=None) == 1005
+        await asyncio.sleep(10)
+        assert chain.backlog_bytes(but=None) == 5
+        await asyncio.sleep(10)
+        assert chain.backlog_bytes(but=None) == 0
+        await tasks.cancel(timeout=1)
+
+    run(main())
+    assert model.done == ["push1", "push2", "forget1", "push3"]
+
+
+def test_audio_that_the_model_refused_counts_no_more() -> None:
+    async def main() -> None:
+        chain, tasks = chain_of(SlowModel({}, raises=("push1",)))
+        chain.start()
+        chain.put(spoken(1, 100))
+        await asyncio.sleep(1)
+        assert chain.backlog_bytes(but=None) == 0
+        await tasks.cancel(timeout=1)
+
+    run(main())
+
+
 def test_the_number_of_tasks_does_not_grow_with_the_work() -> None:
     """Invariant 33: as much machinery at frame 10 as at frame 10,000."""
     model = SlowModel({})

@@ -38,7 +38,14 @@ def intake(posted: list[Input]) -> Intake:
         validate=plugin.validate,
         now=0.0,
     )
-    return Intake(machine, Limits(), posted.append, acknowledge=lambda number: None, prove=lambda: None)
+    return Intake(
+        machine,
+        Limits(),
+        posted.append,
+        input_bytes=lambda: machine.held_input_bytes,
+        acknowledge=lambda number: None,
+        prove=lambda: None,
+    )
 
 
 def clear(number: int) -> str:

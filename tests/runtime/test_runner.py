@@ -9,7 +9,7 @@ import pytest
 
 from counterpoint.limits import Limits
 from counterpoint.models.scripted.plugin import ScriptedPlugin
-from counterpoint.plugins.contract import Fence
+from counterpoint.plugins.contract import Fence, ModelEvent
 from counterpoint.protocol import codec
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.protocol.events import ResponseDone
@@ -39,6 +39,9 @@ class Outbox:
 
     def pending_bytes(self) -> int:
         return 0
+
+    def produced(self, event: ModelEvent) -> None:
+        pass
 
 
 class Stubborn:

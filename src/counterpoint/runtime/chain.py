@@ -1,7 +1,7 @@
 """The work of one session for its model, in the order of the conversation.
 
 Owns: one queue and one task per session that carries out ``Push``, ``Prepare``, ``Respond``, ``Forget``,
-``UpdateModel`` and ``TruncateModel`` one after the other, once the model is open.
+``UpdateModel`` and ``TruncateModel`` one after the other, once the model is open; how much audio waits in it.
 Does not own: cancelling at the model (the runner calls it directly: a cancel never waits behind an append),
 nor what a failure means (it goes back to the machine as ``ModelRaised``).
 Here because: a slow step may delay the steps behind it and nothing else, at the cost of no task per frame.
@@ -16,7 +16,7 @@ from typing import assert_never
 
 import structlog
 
-from counterpoint.plugins.contract import Fence, ModelSession, ResponseRequest
+from counterpoint.plugins.contract import Fence, ModelSession, ResponseRequest, StepInput
 from counterpoint.session.effects import Forget, Prepare, Push, Respond, TruncateModel, UpdateModel
 
 from .tasks import Tasks
@@ -41,6 +41,8 @@ class ModelChain:
         self._raised = raised
         self._queue: deque[ChainWork] = deque()
         self._current: ChainWork | None = None
+        #: Audio that the model has not accepted yet, by utterance.
+        self._backlog: dict[int, int] = {}
         self._pump: asyncio.Task[None] | None = None
         #: What the pump waits on while the queue is empty: one future a pause, no task a frame.
         self._wake: asyncio.Future[None] | None = None
@@ -55,12 +57,17 @@ class ModelChain:
         """Nothing further is submitted; what is under way is cancelled."""
         self._stopped = True
         self._queue.clear()
+        self._backlog.clear()
         if self._pump is not None:
             self._pump.cancel()
 
     def put(self, work: ChainWork) -> None:
         if self._stopped:
             return
+        if isinstance(work, Push):
+            self._count(work.step, len(work.step.audio))
+        elif isinstance(work, Forget):
+            self._drop_input(work.input)
         self._queue.append(work)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
@@ -74,6 +81,25 @@ class ModelChain:
             self._current = None
             self.start()
 
+    def backlog_bytes(self, *, but: int | None) -> int:
+        """Audio that waits for the model to accept it, that of utterance ``but`` aside."""
+        return sum(size for utterance, size in self._backlog.items() if utterance != but)
+
+    def _count(self, step: StepInput, change: int) -> None:
+        """The audio of ``step`` came, or went; what is left of a dropped utterance counts no more."""
+        left = self._backlog.get(step.input, 0) + change
+        if left > 0:
+            self._backlog[step.input] = left
+        else:
+            self._backlog.pop(step.input, None)
+
+    def _drop_input(self, utterance: int) -> None:
+        """Nobody will ask for this utterance: what the model does not have of it yet, it need not get."""
+        self._backlog.pop(utterance, None)
+        self._queue = deque(
+            work for work in self._queue if not (isinstance(work, Push) and work.step.input == utterance)
+        )
+
     async def _run(self) -> None:
         me = asyncio.current_task()
         while self._pump is me:
@@ -86,6 +112,8 @@ class ModelChain:
             except Exception as error:
                 log.warning("model raised", operation=type(work).__name__, exc_info=error)
                 self._raised(self._fence_of(work), type(work).__name__.lower())
+            if isinstance(work, Push):
+                self._count(work.step, -len(work.step.audio))
             if self._pump is me:
                 self._current = None
 

@@ -51,7 +51,8 @@ class Speaker(Protocol):
 
 
 class Intake:
-    """``acknowledge(number)`` drops log entries; ``prove()``: the newest resume token was received."""
+    """``input_bytes()``: input that was accepted and not consumed; ``acknowledge(number)`` drops log entries;
+    ``prove()``: the newest resume token was received."""
 
     def __init__(
         self,
@@ -59,12 +60,14 @@ class Intake:
         limits: Limits,
         post: Callable[[Input], None],
         *,
+        input_bytes: Callable[[], int],
         acknowledge: Callable[[int], object],
         prove: Callable[[], None],
     ) -> None:
         self._machine = machine
         self._limits = limits
         self._post = post
+        self._input_bytes = input_bytes
         self._acknowledge = acknowledge
         self._prove = prove
         self._inbox = Inbox()
@@ -196,7 +199,7 @@ class Intake:
         """Why there is no room for ``command`` now; counted before anything is applied."""
         if isinstance(command, AppendAudio):
             bound = self._limits.max_pending_input_bytes
-            if self._machine.held_input_bytes + len(command.audio) > bound:
+            if self._input_bytes() + len(command.audio) > bound:
                 return _backpressure(f"limits.max_pending_input_bytes: more than {bound} bytes of input wait")
         elif isinstance(command, CommitAudio):
             most = self._limits.max_pending_turns

@@ -22,6 +22,7 @@ from counterpoint.delivery.log import EventLog
 from counterpoint.delivery.pacing import Pacing
 from counterpoint.delivery.writer import Link, Loss, Writer
 from counterpoint.errors import ResumeRefused
+from counterpoint.plugins.contract import AudioDelta, ModelEvent, TurnEnd, Usage
 from counterpoint.protocol import codec, projection
 from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.codes import CloseCode, ErrorCode
@@ -135,6 +136,8 @@ class LiveSession:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._current: Attachment | None = None
+        #: Of the input clock, what the metrics show already.
+        self._counted_ms = 0
 
     def bind(self, runner: Runner) -> None:
         self.runner = runner
@@ -347,6 +350,25 @@ class LiveSession:
     def pending_bytes(self) -> int:
         return self.log.pending_bytes
 
+    # ------------------------------------------------------------------ usage
+
+    def produced(self, event: ModelEvent) -> None:
+        """What the model said was made, whoever is there to get it (case C-18)."""
+        match event:
+            case AudioDelta(pcm):
+                samples = len(pcm) // 2
+                self._metrics.audio_out.inc(samples / self.machine.state.capabilities.output_rate)
+            case TurnEnd(usage=Usage() as usage):
+                self._metrics.tokens_in.inc(usage.input_tokens)
+                self._metrics.tokens_out.inc(usage.output_tokens)
+            case _:
+                pass
+
+    def _count_input(self) -> None:
+        heard_ms = self.machine.input_audio_ms
+        self._metrics.audio_in.inc((heard_ms - self._counted_ms) / 1000)
+        self._counted_ms = heard_ms
+
     # ------------------------------------------------------------------ the end
 
     def go_away(self, reason: str, deadline_ms: int) -> None:
@@ -356,6 +378,7 @@ class LiveSession:
 
     def expire(self, now: float) -> None:
         """End the session if its lease ran out; an answer under way counts as activity."""
+        self._count_input()
         if self.machine.busy:
             self.lease.touch(now)
         self.lease.limit_idle(self.machine.config.idle_timeout_s)
@@ -374,6 +397,7 @@ class LiveSession:
         self._intake.stop()
         self.attachments.close()
         self._forget_connection(effect.close_code, effect.reason, flush_log=True)
+        self._count_input()
         self._metrics.sessions_ended.labels(effect.reason).inc()
         self._ended(self)
 

@@ -44,10 +44,12 @@ class Metrics:
         self.client_secrets = Gauge(
             "counterpoint_client_secrets", "Client secrets that are remembered", registry=registry
         )
-        self.tokens = Counter("counterpoint_tokens", "Tokens, by direction", ["direction"], registry=registry)
-        self.audio_seconds = Counter(
+        tokens = Counter("counterpoint_tokens", "Tokens, by direction", ["direction"], registry=registry)
+        self.tokens_in, self.tokens_out = tokens.labels("input"), tokens.labels("output")
+        audio = Counter(
             "counterpoint_audio_seconds", "Seconds of audio, by direction", ["direction"], registry=registry
         )
+        self.audio_in, self.audio_out = audio.labels("input"), audio.labels("output")
         self.loop_lag = Histogram(
             "counterpoint_loop_lag_seconds",
             "How late the event loop runs what is due",

@@ -74,6 +74,10 @@ class Outbox(Protocol):
 
     def pending_bytes(self) -> int: ...
 
+    def produced(self, event: ModelEvent) -> None:
+        """The model said something, whatever becomes of it."""
+        ...
+
 
 class Runner:
     """One session at work. ``ended(effect)`` is called once, when the machine is done with everything."""
@@ -107,6 +111,12 @@ class Runner:
         self._room: asyncio.Future[None] | None = None
         #: False until the model side gave everything back; the manager keeps the slot taken meanwhile.
         self.cleaned = False
+
+    @property
+    def input_bytes(self) -> int:
+        """Input that was accepted and not consumed: what the machine holds, and what waits for the model."""
+        held = self.machine.held_input_bytes
+        return held + self._chain.backlog_bytes(but=self.machine.open_utterance)
 
     # ------------------------------------------------------------------ inputs
 
@@ -228,6 +238,7 @@ class Runner:
 
     def emit(self, fence: Fence, event: ModelEvent) -> None:
         """``plugins.contract.Outlet``: output of the model."""
+        self._outbox.produced(event)
         self.post(StageOutput(fence, event))
 
     async def writable(self) -> None:

@@ -34,6 +34,6 @@ def _session_state(live: LiveSession) -> dict[str, Any]:
         "epoch": live.machine.epoch,
         "pending_bytes": live.log.pending_bytes,
         "journal_bytes": live.log.journal_bytes,
-        "input_bytes": live.machine.held_input_bytes,
+        "input_bytes": live.runner.input_bytes,
         "tasks": len(live.tasks) + len(live.runner.tasks),
     }

@@ -115,6 +115,10 @@ class InputLine:
         return self._utterance is not None and not self._is_hidden
 
     @property
+    def open_utterance(self) -> int | None:
+        return None if self._utterance is None else self._utterance.input
+
+    @property
     def held_bytes(self) -> int:
         """Accepted, and neither part of an item nor known to be no speech."""
         waiting = 0 if self._hearing is None else self._hearing.waiting_bytes
