@@ -86,6 +86,8 @@ def test_a_stream_without_a_length_is_read_to_its_end(tmp_path: Path) -> None:
         (wav(form(2, 4), b"\0\0"), "not supported"),
         (wav(form(1, 16, channels=0), b"\0\0"), "not supported"),
         (wav(form(1, 16, rate=1), b"\0\0"), "not supported"),
+        (wav(form(1, 16, rate=44_101), b"\0\0"), "no common rate"),
+        (wav(form(1, 16), bytes(1000))[:-1], "cut off: 999 of 1000 bytes"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_reason(tmp_path: Path, raw: bytes, reason: str) -> None:

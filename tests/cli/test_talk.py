@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from counterpoint.audio.wav import read_wav, write_wav
 from counterpoint.models.voice.asr import MoonshineAsr
 from counterpoint.models.voice.files import find_files
+from counterpoint.testing.server import running_server
 
 AUDIO = Path(__file__).parents[1] / "data" / "audio"
 WORDS = {
@@ -65,6 +67,21 @@ def test_what_is_no_recording_is_one_line_and_exit_code_2(
     assert not (tmp_path / "answer.wav").exists()
 
 
+def test_a_recording_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    question = tmp_path / "question.wav"
+    question.write_bytes((AUDIO / "go_forward.wav").read_bytes()[:5000])
+    done = talk(question, "--out", tmp_path / "answer.wav")
+    assert done.returncode == 2
+    assert "cut off" in done.stderr
+
+
+def test_where_the_answer_cannot_go_is_found_before_anything_is_asked(tmp_path: Path) -> None:
+    for out in (tmp_path, tmp_path / "missing" / "answer.wav"):
+        done = talk(AUDIO / "go_forward.wav", "--out", out)
+        assert done.returncode == 2
+        assert done.stderr == f"counterpoint: --out: {out} cannot be a file\n"
+
+
 def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     write_wav(tmp_path / "q.wav", bytes(48_000))
     done = talk(tmp_path / "q.wav", "--out", tmp_path / "a.wav", "--url", "ws://127.0.0.1:9")
@@ -80,6 +97,42 @@ def test_talking_to_the_scripted_model(tmp_path: Path) -> None:
     assert turn["audio_s"] == 1.0
     pcm = np.frombuffer(read_wav(tmp_path / "a.wav"), "<i2")
     assert (pcm == (7919 + np.arange(24_000)) % 32768).all()
+
+
+def test_two_questions_are_two_turns_and_are_told_in_words(tmp_path: Path) -> None:
+    files = [AUDIO / "go_forward.wav", AUDIO / "ill_disposed.wav"]
+    done = talk(*files, "--model", "scripted", "--out", tmp_path / "a.wav", "--fast")
+    assert done.returncode == 0
+    for file in files:
+        assert f"you ({file.name}):" in done.stdout
+    assert done.stdout.count("voice: word1 word2") == 2
+    assert done.stdout.count("first audio") == 2
+    pcm = np.frombuffer(read_wav(tmp_path / "a.wav"), "<i2")
+    both = [(response * 7919 + np.arange(24_000)) % 32768 for response in (1, 2)]
+    assert (pcm == np.concatenate(both)).all()
+
+
+async def test_a_running_server_is_asked_for_its_model(tmp_path: Path) -> None:
+    async with running_server() as server:
+        where = ("--url", server.url, "--fast", "--out", tmp_path / "a.wav")
+        refused = await asyncio.to_thread(talk, AUDIO / "go_forward.wav", *where, "--model", "nope")
+        answered = await asyncio.to_thread(talk, AUDIO / "go_forward.wav", *where, "--model", "scripted")
+    assert refused.returncode == 1
+    assert "counterpoint: model_not_found" in refused.stderr
+    assert answered.returncode == 0, answered.stderr
+
+
+def test_the_server_that_it_started_goes_with_it(tmp_path: Path) -> None:
+    arguments = ["talk", AUDIO / "go_forward.wav", "--model", "scripted", "--out", tmp_path / "a.wav"]
+    command = [sys.executable, "-m", "counterpoint", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as talking:
+        assert talking.stderr is not None
+        while "speaking" not in talking.stderr.readline():
+            pass
+        (server,) = Path(f"/proc/{talking.pid}/task/{talking.pid}/children").read_text().split()
+        talking.terminate()
+        assert talking.wait(20) != 0
+    assert not Path(f"/proc/{server}").exists()
 
 
 @pytest.mark.voice

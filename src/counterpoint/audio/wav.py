@@ -11,6 +11,7 @@ extensible header (Microsoft's multimedia registration of WAVE formats).
 
 from __future__ import annotations
 
+import math
 import struct
 import wave
 from pathlib import Path
@@ -24,6 +25,8 @@ from .resample import StreamingResampler
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MAX_RATE = 384_000
+#: A rate that has little in common with ours takes a filter of that many rows; 44.1 kHz takes 147.
+_MAX_STEP = 2000
 
 
 class NotAWav(ValueError):
@@ -38,6 +41,8 @@ def read_wav(path: Path, rate: int = SESSION_RATE) -> bytes:
     """
     form, data = _chunks(path.read_bytes())
     encoding, channels, source_rate, bits = _format(form)
+    if source_rate // math.gcd(source_rate, rate) > _MAX_STEP:
+        raise NotAWav(f"{source_rate} Hz is no common rate; convert it to {rate} Hz")
     frame = channels * bits // 8
     if len(data) < frame:
         raise NotAWav("it has no audio")
@@ -73,7 +78,11 @@ def _chunks(raw: bytes) -> tuple[bytes, bytes]:
             if form is None:
                 raise NotAWav("its format is missing")
             # A stream that was written without seeking back states 0 or the largest size: to the end, then.
-            return form, body if 0 < size < 0xFFFFFFFF else raw[position + 8 :]
+            if size in (0, 0xFFFFFFFF):
+                return form, raw[position + 8 :]
+            if len(body) < size:
+                raise NotAWav(f"it is cut off: {len(body)} of {size} bytes of its audio are there")
+            return form, body
         position += 8 + size + size % 2
     raise NotAWav("it is cut off before its audio")
 

@@ -2,12 +2,13 @@
 
 Owns: pacing, silence after a question, which answer belongs to it, latencies.
 Does not own: files and printing (``cli.talk``), the session (``client``).
-Here because: ``talk`` and the tests of recorded speech have the same conversation.
+Here because: ``talk`` and the benchmark have the same conversation.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoint.client import Event, Session, connect
+from counterpoint.client import Event, Options, Session, connect
 from counterpoint.errors import CounterpointError
 from counterpoint.protocol.audio import SESSION_RATE
 
@@ -23,7 +24,9 @@ FRAME_S = 0.02
 FRAME_BYTES = round(SESSION_RATE * FRAME_S) * 2
 #: Quieter samples at the end of a question are not speech: about -34 dBFS.
 AUDIBLE = 0.02
-#: After a question there is silence until an answer begins; without one after this long, nothing was heard.
+#: Silence that is sent at once after a question that is: enough for any turn to end.
+FAST_SILENCE_S = 2.0
+#: Once a question is spoken and nothing is being answered, nothing is waited for longer.
 PATIENCE_S = 10.0
 
 #: Turns end as soon as the turn model agrees, and what was understood is told.
@@ -31,6 +34,10 @@ INPUT = {
     "turn_detection": {"type": "semantic_vad", "eagerness": "high"},
     "transcription": {"model": "default"},
 }
+#: Files wait for the line; a microphone would not.
+OPTIONS = Options(outage_audio_s=math.inf)
+
+_TRANSCRIPTION = "conversation.item.input_audio_transcription."
 
 
 @dataclass(slots=True)
@@ -49,7 +56,13 @@ class Turn:
 
 
 async def converse(
-    url: str, questions: list[bytes], *, voice: str, fast: bool, progress: Callable[[int], None]
+    url: str,
+    questions: list[bytes],
+    *,
+    model: str | None = None,
+    voice: str = "",
+    fast: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> list[Turn]:
     """Speak ``questions`` (int16 at 24 kHz) in turn; ``progress`` is told of bytes spoken.
 
@@ -58,9 +71,8 @@ async def converse(
     config: dict[str, Any] = {"type": "realtime", "audio": {"input": INPUT}}
     if voice:
         config["audio"] = {"input": INPUT, "output": {"voice": voice}}
-    async with connect(url, session=config) as session:
-        events = session.events()
-        return [await _turn(session, events, Question(question, fast, progress)) for question in questions]
+    async with connect(url, session=config, model=model, options=OPTIONS) as session:
+        return [await _turn(session, Question(question, fast, progress)) for question in questions]
 
 
 class Question:
@@ -70,28 +82,27 @@ class Question:
         self, pcm: bytes, fast: bool = False, progress: Callable[[int], None] = lambda _: None
     ) -> None:
         self._pcm = pcm
-        self._fast = fast
+        self._at_once = len(pcm) + round(FAST_SILENCE_S * SESSION_RATE) * 2 if fast else 0
         self._progress = progress
         audible = np.flatnonzero(np.abs(np.frombuffer(pcm, "<i2").astype(np.int32)) > AUDIBLE * 32768)
         self._last_audible = int(audible[-1]) * 2 if len(audible) else len(pcm)
         self.ended_at: float | None = None
-        self.all_sent = False
+        self.all_sent_at: float | None = None
 
     async def speak(self, session: Session) -> None:
-        """The question, then silence for as long as nobody stops it."""
+        """The question, then silence until somebody stops it, as a microphone would."""
         loop = asyncio.get_running_loop()
         began, position = loop.time(), 0
-        patience = len(self._pcm) + round(PATIENCE_S * SESSION_RATE) * 2
-        while position < patience:
+        while True:
             frame = self._pcm[position : position + FRAME_BYTES]
             await session.append_audio(frame.ljust(FRAME_BYTES, b"\0"))
             self._progress(len(frame))
             position += FRAME_BYTES
             if self.ended_at is None and position > self._last_audible:
                 self.ended_at = loop.time()
-            self.all_sent = position >= len(self._pcm)
-            if not (self._fast and position < patience):
-                await asyncio.sleep(began + position / 2 / SESSION_RATE - loop.time())
+            if self.all_sent_at is None and position >= len(self._pcm):
+                self.all_sent_at = loop.time()
+            await asyncio.sleep(began + (position - self._at_once) / 2 / SESSION_RATE - loop.time())
 
     def since_end_ms(self) -> int:
         if self.ended_at is None:
@@ -110,43 +121,102 @@ async def spoken(session: Session, question: Question) -> AsyncIterator[asyncio.
         await asyncio.gather(speaking, return_exceptions=True)
 
 
-async def _turn(session: Session, events: AsyncIterator[Event], question: Question) -> Turn:
-    turn = Turn()
-    async with spoken(session, question) as speaking:
-        following = asyncio.create_task(_follow(session, events, question, turn))
-        await asyncio.wait({following, speaking}, return_when=asyncio.FIRST_COMPLETED)
-        # Spoken and long silent: what has not begun by now is not coming. An answer that has may finish.
-        if not following.done() and not turn.audio:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-            raise CounterpointError("no speech was heard, or nothing was answered")
-        await following
+async def _turn(session: Session, question: Question) -> Turn:
+    exchange = _Exchange(question)
+    try:
+        async with spoken(session, question), asyncio.timeout(None) as patience:
+            # While audio is sent it is acknowledged every second, so this loop turns at least as often.
+            async for event in session.events():
+                exchange.follow(event)
+                if exchange.over:
+                    break
+                patience.reschedule(exchange.give_up_at)
+    except TimeoutError:
+        if not exchange.answered:
+            raise CounterpointError("no speech was heard, or nothing was answered") from None
+    turn = exchange.turn
+    await session.acknowledge_playback(exchange.answered, round(turn.audio_s * 1000))
     return turn
 
 
-async def _follow(session: Session, events: AsyncIterator[Event], question: Question, turn: Turn) -> None:
-    """Take events until the answer to the whole question is complete.
+class _Exchange:
+    """One question and what comes of it, event by event.
 
     A pause in a question may bring an answer that the rest of it interrupts: its words and sounds are
     forgotten, and what was understood is added up.
     """
-    async for event in events:
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self.turn = Turn()
+        self.answered = ""  #: the response that answers everything said so far
+        self._in_speech = False
+        self._responding = False
+        self._quiet_since = 0.0  #: when the newest response ended
+        self._transcripts: dict[str, str | None] = {}
+
+    @property
+    def over(self) -> bool:
+        """Everything was said, understood and answered."""
+        settled = bool(self.answered) and not self._in_speech and not self._responding
+        return settled and self._question.all_sent_at is not None and None not in self._transcripts.values()
+
+    @property
+    def give_up_at(self) -> float | None:
+        sent_at = self._question.all_sent_at
+        if sent_at is None or self._responding:
+            return None
+        return max(sent_at, self._quiet_since) + PATIENCE_S
+
+    def follow(self, event: Event) -> None:
         match event.type:
-            case "conversation.item.input_audio_transcription.completed":
-                turn.heard = f"{turn.heard} {event.string('transcript')}".strip()
-                turn.latency_ms.setdefault("transcript", question.since_end_ms())
-            case "response.created":
-                turn.answer, turn.audio = "", b""
-                turn.latency_ms.pop("first_audio", None)
+            case "input_audio_buffer.speech_started":
+                self._in_speech = True
+            case "input_audio_buffer.speech_stopped":
+                self._in_speech = False
+                self._mark("speech_stopped")
+            case "input_audio_buffer.committed":
+                self._transcripts[event.string("item_id")] = None
+                self.answered = ""
+            case "response.created" | "response.done":
+                self._follow_response(event)
             case "response.output_audio.delta":
-                turn.latency_ms.setdefault("first_audio", question.since_end_ms())
-                turn.audio += event.audio
+                if not self.turn.audio:
+                    self._mark("first_audio")
+                self.turn.audio += event.audio
             case "response.output_audio_transcript.done":
-                turn.answer = f"{turn.answer} {event.string('transcript')}".strip()
-            case "response.done":
-                turn.status = str(event.object("response").get("status"))
-                if turn.status != "cancelled" and question.all_sent:
-                    await session.acknowledge_playback(event.response_id, round(turn.audio_s * 1000))
-                    return
+                self.turn.answer = f"{self.turn.answer} {event.string('transcript')}".strip()
+            case _ if event.type.startswith(_TRANSCRIPTION) and not event.type.endswith(".delta"):
+                self._understand(event)
             case _:
                 pass
+
+    def _follow_response(self, event: Event) -> None:
+        self._responding = event.type == "response.created"
+        if self._responding:
+            self.turn.answer, self.turn.audio = "", b""
+            return
+        self._quiet_since = asyncio.get_running_loop().time()
+        response = event.object("response")
+        self.turn.status = str(response.get("status"))
+        if self.turn.status == "failed":
+            raise CounterpointError(f"the answer failed: {_failure(response)}")
+        # A model that decided to listen says so by a response without output: that is no answer yet.
+        if self.turn.status != "cancelled" and response.get("output"):
+            self.answered = event.response_id
+            self._mark("answer_done")
+
+    def _understand(self, event: Event) -> None:
+        """Failed, a transcript is empty."""
+        self._transcripts[event.string("item_id")] = event.string("transcript")
+        self.turn.heard = " ".join(text for text in self._transcripts.values() if text)
+        self._mark("transcript")
+
+    def _mark(self, name: str) -> None:
+        self.turn.latency_ms[name] = self._question.since_end_ms()
+
+
+def _failure(response: dict[str, Any]) -> str:
+    details = response.get("status_details")
+    error = details.get("error") if isinstance(details, dict) else None
+    return str(error.get("code")) if isinstance(error, dict) else "the server does not say why"
