@@ -16,10 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from counterpoint.limits import TransportLimits
-from counterpoint.protocol import codec, projection
+from counterpoint.protocol import codec
 from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.codes import CloseCode
 from counterpoint.protocol.events import SessionSkipped
+from counterpoint.protocol.projection import connection_frame, session_frame
 
 from .cursor import Cursor
 from .entries import Entry, Skipped
@@ -220,21 +221,23 @@ class Writer:
         if batch is None:
             frames += self._snapshot(self._cursor.jump())
             return 1
+        extended, beta = self.extended, self._beta
         for next_ in batch:
-            frame = self._frame(next_)
+            if isinstance(next_, Entry):
+                frame = session_frame(
+                    next_.kind, next_.body, next_.duplex, next_.number, extended=extended, beta=beta
+                )
+            else:
+                frame = self._announcement(next_)
             if frame is not None:
                 frames.append(frame)
         return len(batch)
 
-    def _frame(self, next_: Entry | Skipped) -> bytes | None:
-        """The message as this connection reads it; None if it has no word for it."""
-        if isinstance(next_, Entry):
-            return projection.session_frame(
-                next_.kind, next_.body, next_.duplex, next_.number, extended=self.extended, beta=self._beta
-            )
-        event = SessionSkipped(start=next_.first, end=next_.last, reason=next_.reason)
+    def _announcement(self, skipped: Skipped) -> bytes | None:
+        """The message that entries are passed over; None if this connection has no word for it."""
+        event = SessionSkipped(start=skipped.first, end=skipped.last, reason=skipped.reason)
         body = codec.encode_body(event, self._event_id())
-        return projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self._beta)
+        return connection_frame(kind_of(event), body, extended=self.extended, beta=self._beta)
 
     def _write_at_rest(self) -> None:
         """Write what there is while the task sleeps on: to wake it for one event costs more than the event.

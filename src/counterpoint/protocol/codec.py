@@ -153,6 +153,8 @@ def encode_duplex(duplex: Duplex) -> bytes:
 
 def join(body: bytes, duplex: bytes | None, seq: int | None) -> bytes:
     """The frame of an event: its body, with its ``duplex`` object and its number if it has them."""
-    if duplex:
-        body = b'%b,"duplex":%b}' % (body[:-1], duplex)
-    return body if seq is None else body[:-1] + b',"server_event_seq":%d}' % seq
+    if not duplex:
+        return body if seq is None else body[:-1] + b',"server_event_seq":%d}' % seq
+    if seq is None:
+        return body[:-1] + b',"duplex":%b}' % duplex
+    return body[:-1] + b',"duplex":%b,"server_event_seq":%d}' % (duplex, seq)
