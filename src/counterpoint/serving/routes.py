@@ -74,7 +74,7 @@ class Routes:
         if self._settings.debug.state_route:
             router.add_get("/debug/state", self.state)
         router.add_get("/", self.page)
-        router.add_static("/page", PAGE)
+        router.add_get("/page/{name:[a-z.-]+}", self.page)
 
     # ------------------------------------------------------------------ the session door
 
@@ -170,7 +170,9 @@ class Routes:
         return web.json_response(debug_state(self._manager))
 
     async def page(self, request: web.Request) -> web.FileResponse:
-        return web.FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+        """A file of the page. Browsers ask each time whether it has changed: modules must fit each other."""
+        name = request.match_info.get("name", "index.html")
+        return web.FileResponse(PAGE / name, headers={"Cache-Control": "no-cache"})
 
 
 def _opens_at_once(query: Mapping[str, str]) -> bool:

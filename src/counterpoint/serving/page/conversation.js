@@ -125,8 +125,9 @@ export class Conversation {
 
   /** Stop the voice. */
   async interrupt() {
-    const wasPlaying = await this.#player.interrupt();
-    if (!wasPlaying && this.#active.size) this.#session.say({ type: "response.cancel" });
+    const stopped = await this.#player.interrupt();
+    const isStillBusy = [...this.#active].some((id) => !stopped.includes(id));
+    if (isStillBusy) this.#session.say({ type: "response.cancel" });
   }
 
   /** Change the session: `{audio: {output: {voice}}}`. */

@@ -159,7 +159,10 @@ export class Lanes {
       this.#line(start, view.middle, end, view.middle, this.#colours.soft, 1.5);
       this.#line(start, view.middle - 4, start, view.middle + 4, this.#colours.soft, 1.5);
       this.#line(end, view.middle - 4, end, view.middle + 4, this.#colours.soft, 1.5);
-      this.#tag(`${Math.round(to - from)} ms`, end + 6, view.middle, "left", this.#colours.soft);
+      const text = `${Math.round(to - from)} ms`;
+      const isWide = end - start > this.#context.measureText(text).width + 16;
+      if (isWide) this.#tag(text, (start + end) / 2, view.middle, "center", this.#colours.soft);
+      else this.#tag(text, end + 6, view.middle, "left", this.#colours.soft);
     }
   }
 

@@ -121,7 +121,7 @@ export class Player {
     for (const track of this.#tracks.values()) this.#acknowledge(track);
   }
 
-  /** Stop what plays, here and at the server; resolves once the server was told where. */
+  /** Stop what plays, here and at the server; resolves to the responses once the server was told where. */
   async interrupt() {
     const playing = [...this.#tracks.values()].filter(({ isOver }) => !isOver);
     await Promise.all(playing.map((track) => this.#leave(track)));
@@ -130,7 +130,7 @@ export class Player {
       const position = { item_id: itemId, response_id: responseId, played_ms: Math.floor(toMs(played)) };
       this.#tell({ type: "playback.ack", ...position, truncate: true }, true);
     }
-    return playing.length > 0;
+    return playing.map(({ responseId }) => responseId);
   }
 
   // ---------------------------------------------------------------- tracks

@@ -85,7 +85,10 @@ export class Session {
   #pausedUntil = 0;
   #cancelTimer = () => {};
 
-  /** `openSocket(url)` opens a WebSocket; `onEvent(event)` gets each event once, in order; `onState(state)` each change of `state`. */
+  /**
+   * `openSocket(url)` opens a WebSocket; `onEvent(event)` gets each event once, in order; `onState(state)` each
+   * change of `state`.
+   */
   constructor({ url, outbox, onEvent, onState, openSocket, clock = systemClock, random = Math.random }) {
     this.#url = url;
     this.#outbox = outbox;

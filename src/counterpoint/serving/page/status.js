@@ -73,6 +73,7 @@ export function warningOf({ type, position, in_ms: inMs, deadline_ms: deadlineMs
 export const microphoneProblem = (error) =>
   MICROPHONE[error.name] ?? `The microphone cannot be used (${error.name}). You can type.`;
 
-export const INSECURE = "Browsers allow voice on https:// and on this machine only. You can type, and read the answers.";
+export const INSECURE =
+  "Browsers allow voice on https:// and on this machine only. You can type, and read the answers.";
 export const KEY_NEEDED = "This server asks for a key.";
 export const MICROPHONE_LOST = "The microphone is gone. Plug it in and start again, or type.";
