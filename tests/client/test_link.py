@@ -255,6 +255,16 @@ async def test_input_without_room_is_sent_again_and_nobody_hears_of_a_refusal() 
         assert len(server.applied) == 1
 
 
+async def test_input_without_room_that_was_not_numbered_is_refused() -> None:
+    server = Server()
+    server.speaks_first = True
+    server.answer = lambda event: server.refuse(event, "input_backpressure", retry_after_ms=400)
+    async with server.connect(extended=False) as session:
+        with pytest.raises(ServerRefused, match="input_backpressure") as refused:
+            await session.commit_audio()
+        assert refused.value.retry_after_ms == 400
+
+
 async def test_a_gap_in_the_numbers_is_filled() -> None:
     server = Server()
     async with server.connect() as session:

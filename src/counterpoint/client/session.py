@@ -34,7 +34,6 @@ from .transport import Dial
 _PIECE_S = 0.25
 #: What an event takes in memory beside its JSON, roughly.
 _EVENT_OVERHEAD = 1024
-#: Errors about numbers: the link sends again, nobody was refused.
 _RETRIED = (ErrorCode.INPUT_BACKPRESSURE, ErrorCode.CLIENT_EVENT_GAP)
 #: Events that only the link may send.
 _RESERVED = ("session.resume", "session.event_ack", "session.heartbeat", "session.close")
@@ -267,7 +266,7 @@ class Session:
         if event.type == "session.snapshot":
             error = AnswerMissed("the answer fell into a gap")
             self._requests.fail(error, lambda event_id: not self._link.holds(event_id))
-        if event.type != "error" or event.object("error").get("code") not in _RETRIED:
+        if not (self._extended and _will_be_sent_again(event)):
             self._requests.offer(event)
         self._tell(event)
 
@@ -312,6 +311,11 @@ class Session:
         event_id = event_id or self._new_id()
         self._link.submit(Frame.of(event_id, body))
         return await self._requests.expect(event_id, accept)
+
+
+def _will_be_sent_again(event: Event) -> bool:
+    """Whether it is an error about a number: then the link sends again, and nobody was refused."""
+    return event.type == "error" and event.object("error").get("code") in _RETRIED
 
 
 def _format_of(config: dict[str, Any], direction: str) -> AudioFormat:
