@@ -1,6 +1,6 @@
 """The official ``openai`` package, unmodified: by text, by audio, with VAD, tools and cancel.
 
-What it receives must parse into its own typed models without a leftover (case I-09).
+What it receives must parse into its own typed models, and hold nothing that these do not know (case I-09).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 from websockets.exceptions import ConnectionClosed
 
 from counterpoint.serving.app import Server
+from counterpoint.testing.schema.events import server_event_problems
 from counterpoint.testing.server import running_server
 
 STRICT: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
@@ -49,6 +50,7 @@ async def events_until(connection: AsyncRealtimeConnection, last: str) -> list[A
     async with asyncio.timeout(20):
         async for event in connection:
             STRICT.validate_python(event.to_dict())
+            assert server_event_problems(event.to_dict()) == []
             events.append(event)
             if event.type == last:
                 return events

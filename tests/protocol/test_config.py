@@ -312,14 +312,20 @@ def test_the_beta_shape_is_read_from_everyone() -> None:
 
 
 def test_stock_connections_see_official_keys_only() -> None:
-    config = merge(
-        OTHER, source({"turn_detection": {"type": "server_vad", "detector": "amp"}}), extended=True
-    )
-    session = render(config, extended=False, live=LIVE)
+    patch = {"type": "realtime", **source({"turn_detection": {"type": "server_vad", "detector": "amp"}})}
+    session = render(merge(OTHER, patch, extended=True), extended=False, live=LIVE)
     assert not {"state", "epoch", "capabilities", "extra_body", "overlap_policy"} & set(session)
     assert "detector" not in session["audio"]["input"]["turn_detection"]
     assert session["audio"]["output"]["format"] is None
     assert (session["id"], session["model"], session["max_output_tokens"]) == ("sess_1", "m", 77)
+    check_server_event({"type": "session.updated", "event_id": "e", "session": session})
+
+
+def test_a_transcription_session_has_no_output_to_show() -> None:
+    """(wire contract, section 13)"""
+    session = render(merge(OTHER, {"type": "transcription"}, extended=True), extended=False, live=LIVE)
+    assert session.keys() == {"type", "id", "object", "expires_at", "audio", "include"}
+    assert session["audio"].keys() == {"input"}
     check_server_event({"type": "session.updated", "event_id": "e", "session": session})
 
 

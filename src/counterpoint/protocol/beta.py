@@ -99,6 +99,8 @@ def to_beta(event: dict[str, Any]) -> None:
     """Give what an event (one of ``SHAPED_EVENTS``) holds the beta shape, in place."""
     if "session" in event:
         _shape(event["session"])
+        if event["type"] == "session.updated" and event["session"]["type"] == "transcription":
+            event["type"] = "transcription_session.updated"
     if "response" in event:
         response = event["response"]
         _shape(response)

@@ -31,6 +31,13 @@ class SessionType(enum.StrEnum):
     TRANSCRIPTION = "transcription"
 
 
+#: What the wire calls the ``session`` of each type (``session.object``).
+SESSION_OBJECTS = {
+    SessionType.REALTIME: "realtime.session",
+    SessionType.TRANSCRIPTION: "realtime.transcription_session",
+}
+
+
 class OverlapPolicy(enum.StrEnum):
     """What speech over an answer does (wire contract, section 6)."""
 
@@ -372,10 +379,15 @@ _STOCK_KEYS = (
     "include",
 )
 
+#: The same of a transcription session, which has no output.
+_STOCK_TRANSCRIPTION_KEYS = ("type", "id", "object", "expires_at", "audio", "include")
+
 
 def stock_session(session: dict[str, Any]) -> dict[str, Any]:
     """A rendered ``session`` as a stock connection may see it: official keys and values only."""
-    stock = {key: session[key] for key in _STOCK_KEYS if key in session}
+    transcribes = session["type"] == SessionType.TRANSCRIPTION
+    keys = _STOCK_TRANSCRIPTION_KEYS if transcribes else _STOCK_KEYS
+    stock = {key: session[key] for key in keys if key in session}
     audio = session["audio"]
     detection = audio["input"]["turn_detection"]
     if detection is not None:
@@ -386,6 +398,10 @@ def stock_session(session: dict[str, Any]) -> dict[str, Any]:
             "format": stock_format(audio["input"]["format"]),
             "turn_detection": detection,
         },
-        "output": {**audio["output"], "format": stock_format(audio["output"]["format"])},
     }
+    if not transcribes:
+        stock["audio"]["output"] = {
+            **audio["output"],
+            "format": stock_format(audio["output"]["format"]),
+        }
     return stock

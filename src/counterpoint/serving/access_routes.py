@@ -14,7 +14,7 @@ import structlog
 from aiohttp import web
 
 from counterpoint.errors import ProtocolError
-from counterpoint.protocol.config import SessionConfig, SessionType, locked, render
+from counterpoint.protocol.config import SESSION_OBJECTS, SessionConfig, locked, render
 from counterpoint.runtime.manager import SessionManager
 
 from .access import Access
@@ -22,11 +22,6 @@ from .client_secrets import ClientSecret, SecretRequest, read_secret_request
 from .refusals import bad_request, refusal
 
 log = structlog.get_logger(__name__)
-
-_OBJECTS = {
-    SessionType.REALTIME: "realtime.session",
-    SessionType.TRANSCRIPTION: "realtime.transcription_session",
-}
 
 
 class AccessRoutes:
@@ -75,7 +70,7 @@ class AccessRoutes:
 
 def _secret_response(value: str, secret: ClientSecret, config: SessionConfig) -> dict[str, Any]:
     expires_at = int(secret.expires_at)
-    live = {"id": secret.id, "object": _OBJECTS[config.type], "expires_at": expires_at}
+    live = {"id": secret.id, "object": SESSION_OBJECTS[config.type], "expires_at": expires_at}
     session = render(config, extended=False, live=live)
     answer: dict[str, Any] = {"value": value, "expires_at": expires_at, "session": session}
     limits = secret.request.limits

@@ -13,7 +13,7 @@ import msgspec
 
 from counterpoint.limits import Limits
 from counterpoint.protocol.audio import Encoding
-from counterpoint.protocol.config import render
+from counterpoint.protocol.config import SESSION_OBJECTS, render
 from counterpoint.protocol.events import (
     ConversationSnapshot,
     ItemAdded,
@@ -56,7 +56,7 @@ class Description:
         state, active = self._state, self._responses.active
         live = {
             "id": state.session_id,
-            "object": "realtime.session",
+            "object": SESSION_OBJECTS[state.config.type],
             "expires_at": None,
             "state": state.lifecycle.value,
             "turn_state": self._turn_state(),

@@ -14,7 +14,16 @@ from importlib import resources
 from typing import Any
 
 from . import extensions
-from .extensions import CONNECTION_EVENTS, COUNT, SESSION_EVENTS, STRING, Properties, an_object, or_null
+from .extensions import (
+    CONNECTION_EVENTS,
+    COUNT,
+    SESSION_EVENTS,
+    STRING,
+    Properties,
+    an_object,
+    one_of,
+    or_null,
+)
 from .validator import Validator
 
 
@@ -73,19 +82,29 @@ def _root(*, extended: bool, beta: bool) -> dict[str, Any]:
 
 
 def _add_newer(root: dict[str, Any]) -> None:
-    """What is official, and newer than the published types of the beta, whose clients pass over it."""
-    session = root["beta_defs"]["session__Session"]["properties"]
-    for key in ("type", "truncation", "prompt", "include"):
+    """What is official, and newer than the published types of the beta, whose clients pass over it.
+
+    Those types also list the models of one vendor.
+    """
+    defs = root["beta_defs"]
+    session = defs["session__Session"]["properties"]
+    session |= {"type": one_of("realtime", "transcription"), "model": STRING}
+    for key in ("truncation", "prompt", "include"):
         session[key] = root["defs"]["RealtimeSessionCreateRequest"]["properties"][key]
-    session["model"] = STRING  # the types list the models of one vendor
-    root["beta_defs"]["session__TurnDetection"]["properties"]["idle_timeout_ms"] = or_null(COUNT)
-    root["beta_defs"]["InputTokenDetails"]["properties"]["image_tokens"] = COUNT
+    defs["session__TurnDetection"]["properties"]["idle_timeout_ms"] = or_null(COUNT)
+    defs["InputTokenDetails"]["properties"]["image_tokens"] = COUNT
     root["beta_server"]["response.function_call_arguments.done"]["properties"]["name"] = STRING
+    transcription = defs["TranscriptionSession"]
+    transcription["required"] = []  # of a client secret: only a session that was made with one has it
+    transcription["properties"] |= {key: session[key] for key in ("type", "include", "turn_detection")}
+    transcription["properties"]["input_audio_noise_reduction"] = session["input_audio_noise_reduction"]
+    defs["transcription_session__InputAudioTranscription"]["properties"]["model"] = or_null(STRING)
 
 
 def _sessions(root: dict[str, Any]) -> list[dict[str, Any]]:
     names = ("RealtimeSessionCreateRequest", "RealtimeTranscriptionSessionCreateRequest")
-    return [*(root["defs"][name] for name in names), root["beta_defs"]["session__Session"]]
+    beta = ("session__Session", "TranscriptionSession")
+    return [*(root["defs"][name] for name in names), *(root["beta_defs"][name] for name in beta)]
 
 
 def _extend(root: dict[str, Any]) -> None:
