@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from .browser import Page
 from .conftest import WILLING, Browse, Server
-from .talk import RATE, begin, is_state, played, texts
+from .talk import RATE, begin, follow, is_state, played, texts
 
 pytestmark = pytest.mark.browser
 
@@ -18,10 +21,17 @@ UNNAMED = """[...document.querySelectorAll("button, input, select, canvas, [role
 FOREIGN = """performance.getEntriesByType("resource").map(({ name }) => new URL(name).host)
   .filter((host) => host !== location.host)"""
 
-OVERFLOW = """[document.documentElement.scrollWidth - innerWidth,
-  ...[...document.querySelectorAll("button, .field")]
-  .filter((element) => element.offsetParent)
-  .map((element) => Math.ceil(element.getBoundingClientRect().right) - innerWidth)]"""
+#: How far anything reaches beyond the screen, or a text beyond its button.
+OVERFLOW = """Math.max(
+  document.documentElement.scrollWidth - innerWidth,
+  document.documentElement.scrollHeight - innerHeight,
+  ...[...document.querySelectorAll("button, .field, .notice, .turn, input")]
+    .filter((element) => element.offsetParent)
+    .flatMap((element) => [
+      Math.ceil(element.getBoundingClientRect().right) - innerWidth,
+      element.matches("input") ? 0 : element.scrollWidth - element.clientWidth,
+    ]),
+)"""
 
 CONTRAST = """(() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -106,14 +116,33 @@ async def test_a_screen_reader_hears_what_is_complete(server: Server, browse: Br
 async def test_it_fits_the_screen(server: Server, browse: Browse, width: int, height: int) -> None:
     page = await browse()
     await page.resize(width, height)
-    await begin(page, server.page, audio_ms=500, text="word " * 300)
+    await page.load(server.page)
+    assert await page.evaluate(OVERFLOW) <= 0
     await page.write("Something that is long enough to be wrapped on a telephone, if not on a larger screen")
     await played(page, RATE // 2)
-    assert max(await page.evaluate(OVERFLOW)) <= 0
-    assert await page.evaluate("document.documentElement.scrollHeight - innerHeight") <= 0
+    assert await page.evaluate(OVERFLOW) <= 0
+    await page.click("talk")
+    await follow(page, audio_ms=500, text="word " * 300)
+    await page.write("And now at length")
+    await played(page, RATE // 2)
+    await page.evaluate("counterpoint.failed({ code: 'unsupported', message: 'of some length' })")
+    assert await page.evaluate(OVERFLOW) <= 0
     last = "document.querySelector('.turn:last-child').getBoundingClientRect().bottom"
     end = "document.getElementById('scroll').getBoundingClientRect().bottom"
     await page.until(f"{last} <= {end}")
+
+
+async def test_the_field_for_a_key_fits_a_telephone(
+    start: Callable[..., Server], browse: Browse, tmp_path: Path
+) -> None:
+    (tmp_path / "keys").write_text(f"{'0' * 64} nobody\n")
+    server = start("scripted", f"access.keys_file={tmp_path / 'keys'}")
+    page = await browse()
+    await page.resize(320, 640)
+    await page.load(server.page)
+    await page.click("talk")
+    await page.until("document.activeElement.id === 'key'")
+    assert await page.evaluate(OVERFLOW) <= 0
 
 
 @pytest.mark.parametrize("dark", [False, True])
