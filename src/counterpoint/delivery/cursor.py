@@ -33,7 +33,6 @@ class Cursor:
         "_played",
         "_policy",
         "_position",
-        "dropped_audio_events",
         "first",
         "last",
     )
@@ -50,7 +49,14 @@ class Cursor:
         to_replay = range(0) if self.gap else range(after + 1, log.head + 1)
         self.first: int | None = to_replay[0] if to_replay else None
         self.last: int | None = to_replay[-1] if to_replay else None
-        self.dropped_audio_events = sum(self._skips(log.retained(number)) is not None for number in to_replay)
+
+    @property
+    def dropped_audio_events(self) -> int:
+        """How many of the entries ``first`` to ``last`` are passed over, looked up one by one."""
+        if self.first is None or self.last is None:
+            return 0
+        numbers = range(max(self.first, self._log.boundary + 1), self.last + 1)
+        return sum(self._skips(self._log.retained(number)) is not None for number in numbers)
 
     @property
     def gap(self) -> bool:
