@@ -82,10 +82,10 @@ class Tally:
 class Prompted(Tally):
     """Reads a prompt of five pieces."""
 
-    def prefill(self, slot: int, config: SessionConfig) -> Iterator[None]:
+    def prefill(self, slot: int, text: str) -> Iterator[None]:
         for piece in range(5):
             self.calls.append(f"prefill {slot}.{piece}")
-            self._heard[slot] = zlib.crc32(config.instructions.encode(), self._heard[slot])
+            self._heard[slot] = zlib.crc32(text.encode(), self._heard[slot])
             yield
 
 

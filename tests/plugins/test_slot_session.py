@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from counterpoint.plugins.contract import Fence, HistoryItem, ResponseRequest, TurnEnd
+from counterpoint.plugins.contract import Fence, HistoryItem, ResponseRequest, StepInput, StepKind, TurnEnd
 from counterpoint.plugins.slot_session import SlotSession
 from counterpoint.plugins.slots import SlotScheduler
 from counterpoint.plugins.step_model import Row, StepEvent
@@ -12,7 +12,7 @@ from counterpoint.plugins.step_worker import InlineWorker
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.testing import virtual_time
 
-from .step_models import Outlet, Tally, unit
+from .step_models import Outlet, Prompted, Tally, alone, unit
 
 
 def asked(turn: int, text: str | None, *, epoch: int = 0) -> ResponseRequest:
@@ -101,5 +101,29 @@ def test_close_finds_the_slot_wherever_the_opening_stopped() -> None:
             await session.close()
             assert scheduler.load().sessions == 0
         await scheduler.stop()
+
+    virtual_time.run(story())
+
+
+def test_what_was_said_before_is_read_before_anything_is_heard() -> None:
+    """(invariant 79)"""
+
+    async def story() -> None:
+        model, outlet = Prompted(), Outlet()
+        scheduler = SlotScheduler(model, InlineWorker(0.01), backlog=10)
+        await scheduler.start()
+        session = SlotSession("s", scheduler)
+        await session.open(SessionConfig(), outlet)
+        assert model.calls == ["warm_up", "reset 0"], "there are no instructions to read"
+        told = StepInput(Fence("s", 2), 0, kind=StepKind.PREFILL, step=1, text="user: hello")
+        await session.push(told)
+        await session.push(unit(2, epoch=2))
+        await asyncio.sleep(1)
+        await session.close()
+        await session.push(told)
+        await scheduler.stop()
+        assert model.calls.count("prefill 0.4") == 1
+        assert outlet.receipts == [(1, "consumed"), (2, "consumed")]
+        assert outlet.texts != alone([b"ab"])
 
     virtual_time.run(story())

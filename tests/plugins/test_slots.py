@@ -38,7 +38,7 @@ async def serving(
 async def owner(scheduler: SlotScheduler, name: str = "s") -> tuple[SlotLease, Outlet]:
     outlet = Outlet()
     lease = scheduler.reserve(name, outlet)
-    await scheduler.prepare(lease, SessionConfig())
+    await scheduler.prepare(lease, SessionConfig(instructions="be brief"))
     return lease, outlet
 
 

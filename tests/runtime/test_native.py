@@ -274,6 +274,31 @@ def test_steps_that_take_most_of_their_time_admit_nobody_else() -> None:
     run(lambda: frames(step_s=0.07), story)
 
 
+def test_a_model_that_breaks_in_an_answer_is_replaced() -> None:
+    """(invariant 79) The slots of the others go on, and no slot is lost by it."""
+
+    async def story(manager: SessionManager) -> None:
+        broken, other = Client(manager), Client(manager)
+        await broken.open({"audio_ms": 800, "fail_at_chunk": 3})
+        await other.open({"audio_ms": 800})
+        await asyncio.gather(broken.say(400, 0.9), other.say(400, 0.9))
+        await asyncio.gather(broken.listen(3.0), other.listen(3.0))
+        assert broken.outcomes == ["failed"]
+        assert broken.audio == ramp(1, 0, 3 * 1920)
+        assert other.outcomes == ["completed"]
+        assert other.audio == ramp(1, 0, 19_200)
+        assert not broken.of("error")
+        script = {"script": [{"audio_ms": 240}]}
+        broken.send({"type": "session.update", "session": {"type": "realtime", "extra_body": script}})
+        await broken.say(400, 0.9)
+        await broken.listen(2.0)
+        assert broken.outcomes == ["failed", "completed"]
+        assert broken.audio[3 * 3840 :] == ramp(1, 0, 3 * 1920), "a new model begins to count anew"
+        assert manager.plugin.load().sessions == 2
+
+    run(lambda: frames(slots=2), story)
+
+
 @pytest.mark.parametrize("plugin", [ScriptedFrames, ScriptedUnits])
 def test_options_are_read(plugin: type[ScriptedFrames] | type[ScriptedUnits]) -> None:
     assert plugin({"slots": "3"}).capabilities().max_sessions == 3

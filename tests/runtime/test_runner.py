@@ -91,7 +91,7 @@ async def _call_off(model: Stubborn, attempts: int) -> None:
     detection = DetectionService()
     runner = Runner(
         machine,
-        model,
+        lambda: model,
         outbox,
         detection,
         max_pending_output_bytes=limits.max_pending_output_bytes,

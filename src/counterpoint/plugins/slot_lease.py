@@ -59,6 +59,11 @@ class SlotLease:
                 self._report_dropped()
         self._wake()
 
+    def has_read(self, step: StepInput) -> None:
+        """A step that was no audio was made apart from the others."""
+        if not self.is_over:
+            self._outlet.emit(step.fence, StepDone(step.step))
+
     def ask(self, request: ResponseRequest, text: str) -> None:
         """From the next step on the model answers ``text``, and what it says is of this request."""
         if request.fence.epoch < self._epoch:
@@ -123,7 +128,8 @@ class SlotLease:
     def _fail(self, step: StepInput | None = None) -> None:
         """The model side of this session is lost; ``step`` is the one that did it."""
         rest = (*self._dropped, *self._waiting)
-        fence = Fence(self._session_id, self._epoch)
+        newest = max((behind.fence.epoch for behind in rest), default=0)
+        fence = Fence(self._session_id, max(self._epoch, newest))
         self._outlet.emit(fence, Failure(scope=Scope.SESSION))
         if step is not None:
             self._discard(step, "failed")

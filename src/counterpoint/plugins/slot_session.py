@@ -10,7 +10,7 @@ from __future__ import annotations
 from counterpoint.errors import PluginError
 from counterpoint.protocol.config import SessionConfig
 
-from .contract import Fence, Outlet, ResponseRequest, StepInput
+from .contract import Fence, Outlet, ResponseRequest, StepInput, StepKind
 from .slot_lease import SlotLease
 from .slots import SlotScheduler
 
@@ -30,7 +30,11 @@ class SlotSession:
 
     async def push(self, step: StepInput) -> None:
         """Never refused: what is too much is dropped, and its receipt says so."""
-        self._lease.push(step)
+        if step.kind is StepKind.PREFILL:
+            await self._scheduler.prefill(self._lease, step.text)
+            self._lease.has_read(step)
+        else:
+            self._lease.push(step)
 
     async def prepare(self, request: ResponseRequest) -> None:
         """A model that decides for itself needs no guess."""

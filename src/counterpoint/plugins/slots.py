@@ -91,11 +91,15 @@ class SlotScheduler:
         return lease
 
     async def prepare(self, lease: SlotLease, config: SessionConfig) -> None:
-        """Nothing of the slot's last owner is left when this returns, and the prompt has been read."""
+        """Nothing of the slot's last owner is left when this returns, and the instructions were read."""
         await self._call(lambda: self._model.reset([lease.slot], [config]))
-        if isinstance(self._model, Prefilling):
-            pieces = self._model.prefill(lease.slot, config)
-            while await self._call(lambda: _advance(pieces)):
+        await self.prefill(lease, config.instructions)
+
+    async def prefill(self, lease: SlotLease, text: str) -> None:
+        """Have ``text`` read, by a model that does that, between the steps of others."""
+        if text and isinstance(self._model, Prefilling):
+            pieces = self._model.prefill(lease.slot, text)
+            while await self._call(lambda: not lease.is_over and _advance(pieces)):
                 pass
 
     async def update(self, lease: SlotLease, config: SessionConfig) -> None:

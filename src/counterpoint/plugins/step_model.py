@@ -87,12 +87,13 @@ class StepModel(Protocol):
 
 @runtime_checkable
 class Prefilling(Protocol):
-    """A ``StepModel`` that reads a prompt before a session starts."""
+    """A ``StepModel`` that reads text before a session starts: the instructions, and after a loss of the
+    model side what was said until then, as lines of ``user: ...`` and ``assistant: ...``."""
 
-    def prefill(self, slot: int, config: SessionConfig) -> Iterator[None]:
+    def prefill(self, slot: int, text: str) -> Iterator[None]:
         """Read it in pieces: one piece each time the iterator is advanced, shorter than a step.
 
-        Steps of other slots go in between, and the session is ready when the iterator ends.
+        Steps of other slots go in between, and the slot is stepped when the iterator has ended.
         """
         ...
 

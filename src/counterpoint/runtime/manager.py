@@ -10,7 +10,7 @@ No lock stands between sessions: every table is touched on the loop and never ac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,7 +96,7 @@ class SessionManager:
     # ------------------------------------------------------------------ what is there
 
     @property
-    def sessions(self) -> Iterable[LiveSession]:
+    def sessions(self) -> Collection[LiveSession]:
         return self._live.values()
 
     @property
@@ -173,7 +173,7 @@ class SessionManager:
         live.bind(
             Runner(
                 machine,
-                self.plugin.create_session(session_id),
+                lambda: self.plugin.create_session(session_id),
                 live,
                 self.detection,
                 max_pending_output_bytes=limits.max_pending_output_bytes,

@@ -32,6 +32,7 @@ from counterpoint.session.effects import (
     Forget,
     Prepare,
     Push,
+    ReopenModel,
     Reply,
     Respond,
     Tag,
@@ -80,12 +81,13 @@ class Outbox(Protocol):
 
 
 class Runner:
-    """One session at work. ``ended(effect)`` is called once, when the machine is done with everything."""
+    """One session at work. ``new_model()`` makes its model side, and another where the first is lost;
+    ``ended(effect)`` is called once, when the machine is done with everything."""
 
     def __init__(
         self,
         machine: SessionMachine,
-        model: ModelSession,
+        new_model: Callable[[], ModelSession],
         outbox: Outbox,
         detection: DetectionService,
         *,
@@ -95,7 +97,10 @@ class Runner:
     ) -> None:
         self.machine = machine
         self.tasks = Tasks(machine.session_id)
-        self._model = model
+        self._new_model = new_model
+        self._model = new_model()
+        #: Model sides that were lost and have not let go yet.
+        self._lost: deque[ModelSession] = deque()
         self._outbox = outbox
         self._ended = ended
         self._max_pending = max_pending_output_bytes
@@ -106,7 +111,7 @@ class Runner:
         self._broken = False
         self._timer: asyncio.TimerHandle | None = None
         self._detection = detection.session(self.post)
-        self._chain = ModelChain(machine.session_id, model, self.tasks, self._model_raised)
+        self._chain = self._new_chain()
         self._opening: asyncio.Task[None] | None = None
         self._room: asyncio.Future[None] | None = None
         #: False until the model side gave everything back; the manager keeps the slot taken meanwhile.
@@ -207,11 +212,15 @@ class Runner:
                 self._chain.drop_answers(
                     lambda request: request.fence.epoch <= old and not request.out_of_band
                 )
-                self._stop_answers("cancel", lambda: self._model.cancel(effect.old, effect.new))
+                cancel = self._model.cancel
+                self._stop_answers("cancel", lambda: cancel(effect.old, effect.new))
             case AbortResponse():
                 turn = effect.fence.turn
                 self._chain.drop_answers(lambda request: request.fence.turn == turn)
-                self._stop_answers("abort", lambda: self._model.abort(effect.fence))
+                abort = self._model.abort
+                self._stop_answers("abort", lambda: abort(effect.fence))
+            case ReopenModel():
+                self._replace_model()
             case CloseModel():
                 self._stop_work()
                 self.tasks.spawn("cleanup", self._cleanup())
@@ -235,6 +244,30 @@ class Runner:
             return
         self._chain.start()
         self.post(ModelOpened())
+
+    def _replace_model(self) -> None:
+        """From here on everything is for the new model side, which opens when the old one let go."""
+        self._chain.stop()
+        self._lost.append(self._model)
+        self._model = self._new_model()
+        self._chain = self._new_chain()
+        self._opening = self.tasks.spawn("reopen", self._reopen())
+
+    async def _reopen(self) -> None:
+        try:
+            await self._close_lost()
+        except Exception as error:  # the cleanup tries again
+            log.warning("a lost model did not close", session=self.machine.session_id, exc_info=error)
+        await self._open()
+
+    async def _close_lost(self) -> None:
+        async with asyncio.timeout(self._cleanup_timeout_s or None):
+            while self._lost:
+                await self._lost[0].close()
+                self._lost.popleft()
+
+    def _new_chain(self) -> ModelChain:
+        return ModelChain(self.machine.session_id, self._model, self.tasks, self._model_raised)
 
     def emit(self, fence: Fence, event: ModelEvent) -> None:
         """``plugins.contract.Outlet``: output of the model."""
@@ -281,6 +314,7 @@ class Runner:
         """One bounded attempt to give the model side back; the reaper repeats it until it succeeds."""
         if not self.cleaned:
             try:
+                await self._close_lost()
                 async with asyncio.timeout(self._cleanup_timeout_s or None):
                     await self._model.close()
                 self.cleaned = True

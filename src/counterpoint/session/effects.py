@@ -150,6 +150,14 @@ class AbortResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class ReopenModel:
+    """Give up the model side, which is lost, and open another; what follows is for that one.
+
+    Answered like the first opening, by ``ModelOpened`` or ``ModelOpenFailed``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class CloseModel:
     """Clean up the model side, bounded by ``limits.cleanup_timeout_s``. Answered by ``CleanedUp``."""
 
@@ -177,6 +185,7 @@ Effect = (
     | TruncateModel
     | CancelModel
     | AbortResponse
+    | ReopenModel
     | CloseModel
     | EndSession
 )

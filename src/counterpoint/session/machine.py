@@ -71,6 +71,7 @@ from .out import Out
 from .plan import Planner, Validate
 from .playback import PlaybackLedger
 from .playing import Playing
+from .rebuild import Rebuild
 from .responses import Responses
 from .state import Lifecycle, ModelSide, RunState
 from .steps import Steps
@@ -139,6 +140,7 @@ class SessionMachine:
             state, out, ledger, self._input, validate, locked or {}, self._description.session
         )
         self._closing = Closing(state, out, self._responses, self._turns)
+        self._rebuild = Rebuild(state, out, planner, self._responses, self._closing, self._steps)
         self._idle = Idle(state, ledger, self._input, self._turns, self._responses)
         lifespan = Lifespan(state, out, limits, self._closing)
         timed = (self._input, self._judging, self._responses, self._idle, lifespan, self._steps)
@@ -360,7 +362,7 @@ class SessionMachine:
                 self._transcripts.take(event)
                 self._judging.hear(event)
             case Failure(scope=Scope.SESSION):
-                self._closing.fail("the model side was lost")
+                self._rebuild.lose(output.fence, event)
             case AudioDelta() | TextDelta() | ItemEnd() | ToolCall() | TurnEnd() | Listen() | Failure():
                 if self._native is not None:
                     self._native.take(output.fence, event)

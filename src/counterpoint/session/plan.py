@@ -111,6 +111,10 @@ class Planner:
         config = self._effective(options)
         return Plan(config, history, self.last_input, options.out_of_band, options.metadata)
 
+    def conversation_text(self) -> str:
+        """What was said and heard so far, a line each: all that a new model side needs to know."""
+        return "\n".join(f"{item.role}: {item.text}" for item in self._history() if item.role and item.text)
+
     # ------------------------------------------------------------------ parts
 
     def _effective(self, options: ResponseOptions | None = None) -> SessionConfig:

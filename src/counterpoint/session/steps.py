@@ -66,6 +66,11 @@ class Steps:
         """The model opened, or the client is back: it has had no time to speak yet."""
         self._expect(0.0)
 
+    def retell(self, text: str) -> None:
+        """Another model side takes over: its first step is to read what was said until now."""
+        self._silent_step = None
+        self._push(StepKind.PREFILL, b"", 0, text)
+
     def stepped(self, receipt: StepDone) -> None:
         if receipt.step == self._silent_step:
             self._silent_step = None
@@ -104,7 +109,7 @@ class Steps:
             self._push(StepKind.USER, unit.pcm, self._unit - unit.padded_samples)
             self._packetizer.commit(reservation)
 
-    def _push(self, kind: StepKind, audio: bytes, real_samples: int) -> None:
+    def _push(self, kind: StepKind, audio: bytes, real_samples: int, text: str = "") -> None:
         self._last_step += 1
         images, self._images = self._images, ()
         step = StepInput(
@@ -114,6 +119,7 @@ class Steps:
             kind=kind,
             step=self._last_step,
             real_samples=real_samples,
+            text=text,
             images=images,
         )
         self._out.do(Push(step))
