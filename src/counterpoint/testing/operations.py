@@ -94,21 +94,23 @@ class Dice:
 def draw(seed: int, clients: int) -> Iterator[Operation]:
     """Operations without end."""
     rng = random.Random(f"{seed}/operations")
-    kinds = list(_WEIGHTS)
-    weights = [sum(list(_WEIGHTS.values())[: i + 1]) for i in range(len(kinds))]
+    kinds = [kind for kind, weight in _WEIGHTS.items() for _ in range(weight)]
     while True:
-        kind = rng.choices(kinds, cum_weights=weights)[0]
-        line = 0 if rng.random() < 0.8 else rng.randrange(_LINES)
-        count = _milliseconds(rng) if kind in (Kind.WAIT, Kind.JUMP) else _frames(rng)
-        turns = SETTLE if rng.random() < 0.75 else rng.randrange(4)
-        yield Operation(kind, rng.randrange(clients), line, count, rng.getrandbits(48), turns)
+        dice = Dice(rng.getrandbits(128))
+        kind = kinds[dice.roll(len(kinds))]
+        timed = kind is Kind.WAIT or kind is Kind.JUMP
+        yield Operation(
+            kind,
+            dice.roll(clients),
+            0 if dice.roll(5) else dice.roll(_LINES),
+            _milliseconds(dice) if timed else 1 << dice.roll(7),
+            dice.roll(1 << 48),
+            SETTLE if dice.roll(4) else dice.roll(4),
+        )
 
 
-def _frames(rng: random.Random) -> int:
-    return 1 << rng.randrange(7)
-
-
-def _milliseconds(rng: random.Random) -> int:
+def _milliseconds(dice: Dice) -> int:
     """Mostly less than an answer takes, sometimes longer than any timeout."""
-    most = rng.choices((20, 200, 1000, 6000), cum_weights=(50, 85, 98, 100))[0]
-    return rng.randrange(1, most)
+    sort = dice.roll(100)
+    most = 20 if sort < 50 else 200 if sort < 85 else 1000 if sort < 98 else 6000
+    return 1 + dice.roll(most)

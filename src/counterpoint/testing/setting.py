@@ -32,7 +32,7 @@ def draw_setting(seed: int, clients: int) -> Setting:
         limits=Limits(
             max_sessions=clients + rng.randrange(3),
             input_stall_ms=rng.choice((200, 1000)),
-            max_pending_input_bytes=rng.choice((32, 256)) * KIB,
+            max_pending_input_bytes=rng.choice((64, 512)) * KIB,
             max_pending_turns=rng.choice((1, 4)),
             max_pending_output_bytes=rng.choice((8, 32, 128)) * KIB,
             max_audio_lead_ms=rng.choice((0, 0, 100)),

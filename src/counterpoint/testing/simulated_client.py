@@ -188,6 +188,13 @@ class SimulatedClient:
             for frame in self._unused.values():
                 line.link.send(frame)
 
+    def finish(self) -> None:
+        """End the session: by a command, or by the end of the connection where commands are held back."""
+        if not self._unused:
+            self.say({"type": "session.close"})
+        elif self.line is not None:
+            self.line.link.send_close(1000)
+
     def _frame(self, command: dict[str, Any]) -> str:
         self._commands += 1
         command["event_id"] = f"{self.name}.{self._commands}"

@@ -88,23 +88,29 @@ class Simulation:
             if self.steps >= steps:
                 break
             done.append(operation)
+            before = self.steps
             self._perform(operation)
-            await self._let_run(operation)
+            if self.steps != before or not self._loop.idle:
+                await self._let_run(operation)
         await self._finish()
 
     async def _let_run(self, operation: Operation) -> None:
+        client = self._clients[operation.client]
+        touched = None if client is None else client.session_id
         if operation.kind is Kind.WAIT:
+            touched = None
             await asyncio.sleep(operation.count / 1000)
         elif operation.kind is Kind.JUMP:
+            touched = None
             await asyncio.sleep(0)  # the loop looks at the clock again
-        await self._turn(MOST_TURNS if operation.turns == SETTLE else operation.turns)
+        await self._turn(MOST_TURNS if operation.turns == SETTLE else operation.turns, touched)
 
-    async def _turn(self, turns: int) -> None:
-        """Give the loop so many turns, or fewer if nothing is ready any more; then check."""
+    async def _turn(self, turns: int, touched: str | None = None) -> None:
+        """Give the loop so many turns, or fewer if nothing is ready any more; then check what was touched."""
         while turns and not self._loop.idle:
             turns -= 1
             await asyncio.sleep(0)
-        self._checks.after_step(self._loop.time(), settled=self._loop.idle)
+        self._checks.after_step(self._loop.time(), settled=self._loop.idle, session_id=touched)
 
     # ------------------------------------------------------------------ operations
 
@@ -282,9 +288,9 @@ class Simulation:
             self._manager.end_all("drained")
         else:
             for client in self._there:
-                client.say({"type": "session.close"})
+                client.finish()
         lease, limits = self._bounds.lease, self._bounds.limits
-        await self._until(lambda: not list(self._manager.sessions), 2 * limits.cleanup_timeout_s)
+        await self._until(lambda: not self._manager.sessions, 2 * limits.cleanup_timeout_s)
         await self._pump()
         await asyncio.sleep(lease.disconnect_grace_s + lease.reaper_interval_s + 4 * limits.cleanup_timeout_s)
         await self._settle()

@@ -45,6 +45,9 @@ class Witness:
     def take(self, place: Place, event: dict[str, Any], stamp: int) -> None:
         """An event of a connection that is, or was, attached; ``stamp`` says when it was written."""
         if "server_event_seq" in event:
+            if self._may_hide_a_gap(place, event):
+                self.torn = True
+                self.responses.tear()
             if self.sequence.take(place, event):
                 self._take_new(event, stamp)
             elif event["type"] == "response.output_audio.delta":
@@ -90,6 +93,10 @@ class Witness:
             self.items.replace(items)
         elif ahead == 0:
             self.items.compare(items)
+
+    def _may_hide_a_gap(self, place: Place, event: dict[str, Any]) -> bool:
+        """A stock connection with a gap and nothing to restate sees a hole, as where an extension event was."""
+        return not self.sequence.extended and place.untouched and event["server_event_seq"] != place.next
 
     def _restated(self, place: Place, event: dict[str, Any]) -> None:
         """A stock connection with a gap is told every item, without numbers."""

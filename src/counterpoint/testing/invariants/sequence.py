@@ -20,10 +20,15 @@ class Place:
     """Where one connection stands. ``next`` is the number that it must be sent next."""
 
     def __init__(self, after: int, policy: str, *, gap: bool = False) -> None:
-        self.next = after + 1
+        self._first = self.next = after + 1
         self.policy = policy
         #: A snapshot was promised and has not come.
         self.owed_snapshot = gap
+
+    @property
+    def untouched(self) -> bool:
+        """Nothing numbered came yet."""
+        return self.next == self._first
 
     @property
     def last(self) -> int:

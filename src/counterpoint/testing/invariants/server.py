@@ -52,21 +52,15 @@ class ServerChecks:
         self._swapping = swapping
         self._watched: dict[str, _Watched] = {}
 
-    def after_step(self, now: float, *, settled: bool) -> None:
-        """``settled``: nothing is ready to run, so nothing is half done."""
-        live_sessions = 0
-        for live in self._manager.sessions:
-            live_sessions += 1
-            watched = self._watched.get(live.id)
-            if watched is None:
-                watched = self._watched[live.id] = _Watched()
-            self._check_forward(live, watched)
-            self._check_bounds(live)
-            if settled:
-                self._check_owner(live)
-                self._check_time(live, watched, now)
+    def after_step(self, now: float, *, settled: bool, session_id: str | None) -> None:
+        """``settled``: nothing is ready to run, so nothing is half done. ``session_id``: only it was touched."""
+        if session_id is None:
+            for live in self._manager.sessions:
+                self._check(live, now, settled)
+        elif (touched := self._manager.find(session_id)) is not None:
+            self._check(touched, now, settled)
         if settled:
-            self._check_slots(live_sessions)
+            self._check_slots()
 
     def at_the_end(self, *, wedged: int) -> None:
         """Every session ended; at most ``wedged`` of them have a model side that never lets go."""
@@ -79,8 +73,20 @@ class ServerChecks:
 
     # ------------------------------------------------------------------ one session
 
+    def _check(self, live: LiveSession, now: float, settled: bool) -> None:
+        watched = self._watched.get(live.id)
+        if watched is None:
+            watched = self._watched[live.id] = _Watched()
+        self._check_forward(live, watched)
+        self._check_bounds(live)
+        if settled:
+            self._check_owner(live)
+            self._check_time(live, watched, now)
+
     def _check_forward(self, live: LiveSession, watched: _Watched) -> None:
         generation, lease = live.attachments.generation, live.lease.generation
+        if generation > watched.generation:
+            watched.detached_at = None  # somebody was here, however briefly
         number, epoch = live.last_client_event_seq, live.machine.epoch
         if (
             generation < watched.generation
@@ -127,9 +133,10 @@ class ServerChecks:
 
     # ------------------------------------------------------------------ all sessions
 
-    def _check_slots(self, live_sessions: int) -> None:
-        slots, held = self._manager.slots, self._plugin.load().sessions
-        if slots.used != live_sessions + slots.closing:
-            raise Violation(SLOTS, f"{slots.used} taken: {live_sessions} live, {slots.closing} closing")
+    def _check_slots(self) -> None:
+        slots, live = self._manager.slots, len(self._manager.sessions)
+        if slots.used != live + slots.closing:
+            raise Violation(SLOTS, f"{slots.used} taken: {live} live, {slots.closing} closing")
+        held = self._plugin.load().sessions
         if held > slots.used:
             raise Violation(SLOTS, f"the model serves {held} sessions, {slots.used} slots are taken")

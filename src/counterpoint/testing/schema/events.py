@@ -13,6 +13,8 @@ import json
 from importlib import resources
 from typing import Any
 
+from counterpoint.protocol.beta import ABSENT_EVENTS
+
 from . import extensions
 from .extensions import (
     CONNECTION_EVENTS,
@@ -67,7 +69,10 @@ def value_problems(name: str, value: Any) -> list[str]:
 def _root(*, extended: bool, beta: bool) -> dict[str, Any]:
     """The document that events of such a connection are held against."""
     root: dict[str, Any] = json.loads(json.dumps(official()))
-    root["server"] = root["beta_server" if beta else "server"]
+    if beta:
+        # An extended connection is shown what the beta has no name for: its numbers have no holes.
+        absent = {name: root["server"][name] for name in ABSENT_EVENTS} if extended else {}
+        root["server"] = root["beta_server"] | absent
     for schema in root["server"].values():
         schema["properties"].update(extensions.NUMBER_KEY)
     root["server"]["session.created"]["properties"].update(extensions.CREATED)
@@ -118,9 +123,14 @@ def _extend(root: dict[str, Any]) -> None:
         )
     for schema in _sessions(root):
         schema["properties"].update(extensions.SESSION)
-    for name in ("ServerVad", "SemanticVad"):
-        root["defs"][name]["properties"].update(extensions.TURN_DETECTION)
+    session = root["beta_defs"]["session__Session"]["properties"]
+    root["beta_defs"]["TranscriptionSession"]["properties"] |= session
+    official = (root["defs"]["ServerVad"], root["defs"]["SemanticVad"])
+    for schema in (*official, root["beta_defs"]["session__TurnDetection"]):
+        schema["properties"].update(extensions.TURN_DETECTION)
     root["defs"]["AudioPCM"] = extensions.AUDIO_FORMAT
+    for group in ("defs", "beta_defs"):
+        root[group]["RealtimeResponse"]["properties"]["metadata"] = or_null(extensions.ANY_OBJECT)
 
 
 def _event(name: str, fields: Properties, optional: Properties | None = None) -> dict[str, Any]:

@@ -81,10 +81,12 @@ def _numbered_like_their_event(stream: Stream) -> Iterator[str]:
     if not stream.numbered:
         return
     numbers = {event.get("event_id"): event.get("client_event_seq") for event in stream.sent}
-    for event in stream.of("error"):
-        event_id = event["error"].get("event_id")
-        if event_id is None or event_id not in numbers:
-            continue
+    is_open = False
+    for event in stream.of("session.created", "session.resumed", "error"):
+        is_open = is_open or event["type"] != "error"
+        event_id = event["error"].get("event_id") if event["type"] == "error" else None
+        if not is_open or event_id is None or event_id not in numbers:
+            continue  # before there is a session nothing has a number
         if (numbers[event_id] is not None) != ("server_event_seq" in event):
             said = "has a number" if "server_event_seq" in event else "has none"
             yield f"the error about {event_id} {said}, unlike the event"

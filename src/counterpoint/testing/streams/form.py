@@ -30,8 +30,7 @@ def _official_form(stream: Stream) -> Iterator[str]:
 
 def _nothing_else(stream: Stream) -> Iterator[str]:
     """Only where there are extensions to leak; others may have keys of their own."""
-    asked = stream.extended or any(event.get("extensions") is True for event in stream.sent)
-    if asked or not stream.numbered:
+    if stream.ever_extended or not stream.numbered:
         return
     for event in stream.received:
         if event["type"] in _EXTENSIONS:
@@ -51,7 +50,8 @@ def _extension_form(stream: Stream) -> Iterator[str]:
 
 
 def _problems(event: Event, stream: Stream, *, strict: bool) -> Iterator[str]:
-    for problem in server_event_problems(event, extended=stream.extended, beta=stream.beta, strict=strict):
+    extended = stream.ever_extended
+    for problem in server_event_problems(event, extended=extended, beta=stream.beta, strict=strict):
         yield f"{event['type']}: {problem}"
 
 

@@ -41,6 +41,11 @@ class Stream:
         return self.extended or any("server_event_seq" in event for event in self.received)
 
     @property
+    def ever_extended(self) -> bool:
+        """Whether its client asked for the extensions, be it later on."""
+        return self.extended or any(event.get("extensions") is True for event in self.sent)
+
+    @property
     def torn(self) -> bool:
         """Events were passed over, so what is left need not add up."""
         return any(
