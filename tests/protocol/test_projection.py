@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from counterpoint.protocol import beta as beta_shape
 from counterpoint.protocol import codec, projection
 from counterpoint.protocol.audio import AudioFormat, Encoding
 from counterpoint.protocol.catalog import kind_of
@@ -23,6 +24,7 @@ from counterpoint.protocol.events import (
     SessionExpired,
     SessionUpdated,
 )
+from counterpoint.protocol.tools import NamedTool
 
 from .examples import DUPLEX, EVENTS, ITEMS, LIVE, RESPONSE
 from .schemas import BETA_SERVER_EVENTS, check_server_event
@@ -144,6 +146,7 @@ def test_beta_connections_get_beta_names(event: Event, extended: bool) -> None:
         assert values["type"] in BETA_SERVER_EVENTS | {
             # The beta gained these late, and its clients pass over what they do not know.
             "conversation.item.input_audio_transcription.delta",
+            *(beta_shape.ABSENT_EVENTS if extended else ()),
         }
         assert values["event_id"] == "event_1"
 
@@ -154,7 +157,10 @@ def test_a_renamed_event_is_otherwise_the_same() -> None:
 
 
 def test_the_beta_has_one_event_for_a_new_item() -> None:
-    assert shown(ItemDone(previous_item_id=None, item=ITEMS[1]), beta=True) is None
+    """But the numbers of an extended connection have no holes (wire contract, section 1)."""
+    event = ItemDone(previous_item_id=None, item=ITEMS[1])
+    assert shown(event, beta=True) is None
+    assert must_be_shown(event, beta=True, extended=True)["type"] == "conversation.item.done"
 
 
 def test_items_have_beta_content_types() -> None:
@@ -176,6 +182,13 @@ def test_a_session_has_the_beta_shape() -> None:
     assert session["turn_detection"]["type"] == "server_vad"
     assert session["input_audio_transcription"] is None
     assert session["max_response_output_tokens"] == 5
+
+
+def test_the_beta_names_the_tool_that_must_be_called() -> None:
+    config = SessionConfig(tool_choice=NamedTool("clock"))
+    event = SessionUpdated(session=render(config, extended=True, live=LIVE))
+    assert must_be_shown(event, beta=True)["session"]["tool_choice"] == "clock"
+    assert must_be_shown(event)["session"]["tool_choice"] == {"type": "function", "name": "clock"}
 
 
 def test_a_response_has_the_beta_shape() -> None:

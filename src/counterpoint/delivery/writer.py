@@ -71,7 +71,7 @@ class Loss(enum.Enum):
     """Why a writer gave up on its connection."""
 
     STALLED = "stalled"  #: it took no byte for ``transport.send_timeout_s``
-    BROKEN = "broken"  #: it was lost while it was waited for
+    BROKEN = "lost"  #: it was lost while it was waited for
 
 
 class _Phase(enum.Enum):

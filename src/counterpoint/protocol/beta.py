@@ -117,6 +117,9 @@ def _shape(values: dict[str, Any]) -> None:
             values[key] = _BETA_VALUES.get(key, _same)(value)
     for key in ("audio", "output_modalities", "max_output_tokens"):
         values.pop(key, None)
+    choice = values.get("tool_choice")
+    if isinstance(choice, dict):
+        values["tool_choice"] = choice["name"]  # the beta has strings only
 
 
 def _look_up(values: Any, path: tuple[str, ...]) -> tuple[bool, Any]:

@@ -53,12 +53,14 @@ def _project(kind: EventKind, body: bytes, *, extended: bool, beta: bool) -> byt
         strip = _STOCK_EDITS.get(kind.type)
         if strip is not None:
             body = _edit(body, strip)
-    return _rename(kind, body) if beta else body
-
-
-def _rename(kind: EventKind, body: bytes) -> bytes | None:
+    if not beta:
+        return body
     if kind.type in beta_shape.ABSENT_EVENTS:
-        return None
+        return body if extended else None  # the numbers of an extended connection have no holes
+    return _rename(kind, body)
+
+
+def _rename(kind: EventKind, body: bytes) -> bytes:
     if kind.type in beta_shape.SHAPED_EVENTS:
         body = _edit(body, beta_shape.to_beta)
     name = beta_shape.EVENT_NAMES.get(kind.type)

@@ -305,7 +305,6 @@ class LiveSession:
             return
         self._metrics.connections_ended.labels(cause).inc()
         self._forget_connection(CloseCode.GOING_AWAY)
-        self._lease_given_back(dropped.lease)
         if not self.machine.is_open:
             return
         self.runner.post(Detached())

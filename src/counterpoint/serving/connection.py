@@ -103,7 +103,7 @@ class Connection:
                 command = codec.decode(message.data)
                 match command:
                     case UpdateSession():
-                        return await self._open(self._configured(request, command))
+                        return await self._open_configured(request, command)
                     case ResumeSession():
                         extended = replace(request, dialect=replace(request.dialect, extended=True))
                         return await self._resume(command, extended)
@@ -121,14 +121,16 @@ class Connection:
                 await self._drain()
         return None
 
-    def _configured(self, request: OpenRequest, update: UpdateSession) -> OpenRequest:
+    async def _open_configured(self, request: OpenRequest, update: UpdateSession) -> Attachment | None:
+        """What is refused, here or by the model, names the update."""
         dialect = replace(request.dialect, extended=request.dialect.extended or update.extensions)
         try:
             config = merge(request.config, update.patch, extended=dialect.extended)
+            request = replace(request, dialect=dialect, config=config)
+            return await self._open(replace(request, client_event_seq=update.client_event_seq))
         except ProtocolError as refusal:
             refusal.event_id = update.event_id
             raise
-        return replace(request, dialect=dialect, config=config, client_event_seq=update.client_event_seq)
 
     async def _open(self, request: OpenRequest) -> Attachment | None:
         try:

@@ -22,6 +22,8 @@ const RANGE_DB = 42;
 /** Louder than this the voice counts as speaking. */
 const SOUNDS = 0.004;
 const GRID_MS = 5000;
+/** Smooth enough for what moves so slowly: the processor may be the one that the voice runs on. */
+const FRAME_MS = 30;
 
 export class Lanes {
   #canvas;
@@ -43,9 +45,10 @@ export class Lanes {
   run() {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    const frame = () => {
+    let drawnAt = 0;
+    const frame = (now) => {
       if (!this.#isRunning) return;
-      this.#draw(performance.now());
+      if (now - drawnAt >= FRAME_MS) this.#draw((drawnAt = now));
       requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -162,7 +165,7 @@ export class Lanes {
       const text = `${Math.round(to - from)} ms`;
       const isWide = end - start > this.#context.measureText(text).width + 16;
       if (isWide) this.#tag(text, (start + end) / 2, view.middle, "center", this.#colours.soft);
-      else this.#tag(text, end + 6, view.middle, "left", this.#colours.soft);
+      else this.#tag(text, start - 6, view.middle, "right", this.#colours.soft);
     }
   }
 
@@ -233,7 +236,7 @@ export class Lanes {
     context.textAlign = align;
     context.textBaseline = "middle";
     context.fillStyle = this.#colours.card;
-    context.fillRect((align === "left" ? x : x - width / 2) - 4, y - 8, width + 8, 16);
+    context.fillRect((align === "right" ? x - width : x - width / 2) - 4, y - 8, width + 8, 16);
     context.fillStyle = colour;
     context.fillText(text, x, y + 0.5);
   }
