@@ -262,13 +262,17 @@ def test_fields_fixed_beforehand_win_silently_over_every_update() -> None:
     driver.update(
         instructions="sell everything",
         output_modalities=["text"],
-        audio={"output": {"voice": "default", "speed": 1.2}, "input": {"turn_detection": {"type": "server_vad"}}},
+        audio={
+            "output": {"voice": "default", "speed": 1.2},
+            "input": {"turn_detection": {"type": "server_vad"}},
+        },
         extra_body={"knob": 2, "other": 3},
     )
     assert driver.errors == []
     now = shown(driver)
     assert now["instructions"] == "sell nothing"
-    assert now["audio"]["output"] == {"format": {"type": "audio/pcm", "rate": 24000}, "voice": "alto", "speed": 1.2}
+    pcm = {"type": "audio/pcm", "rate": 24000}
+    assert now["audio"]["output"] == {"format": pcm, "voice": "alto", "speed": 1.2}
     assert now["audio"]["input"]["turn_detection"] is None
     assert now["extra_body"] == {"knob": 1, "other": 3}
     assert now["output_modalities"] == ["text"]

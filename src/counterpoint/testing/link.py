@@ -190,7 +190,7 @@ class MemoryLink:
         return oldest
 
     def reset(self) -> None:
-        """The network ends the connection: all that was in flight is lost, both ways, and both ends hear of it."""
+        """The network ends the connection: what was in flight is lost both ways, and both ends hear of it."""
         if not self.lost:
             self._down.clear()
             self._down_bytes = 0

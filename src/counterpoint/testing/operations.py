@@ -62,7 +62,7 @@ class Operation(NamedTuple):
     kind: Kind
     client: int = 0
     line: int = 0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]  # a tuple has a method of this name
     choice: int = 0
     turns: int = SETTLE
 

@@ -18,7 +18,7 @@ Fails = Callable[[Sequence[Operation]], str | None]
 def shrink(
     operations: Sequence[Operation], kind: str, fails: Fails, in_time: Callable[[], bool]
 ) -> list[Operation]:
-    """``operations`` end in a violation of ``kind``; so does what is returned. Stops when ``in_time`` says no."""
+    """``operations`` end in a violation of ``kind``; so does the result. Stops when ``in_time`` says no."""
     left = list(operations)
     for client in sorted({operation.client for operation in left}):
         left = _without(left, lambda operation, client=client: operation.client == client, kind, fails)  # type: ignore[misc]

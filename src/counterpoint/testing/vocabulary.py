@@ -174,7 +174,7 @@ def _item_command(name: str) -> _Speaker:
     def speak(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
         order = client.witness.items.order
         item_id = order[dice.roll(len(order))] if order else "item_unknown"
-        command = {"type": f"conversation.item.{name}", "item_id": item_id}
+        command: dict[str, Any] = {"type": f"conversation.item.{name}", "item_id": item_id}
         if name == "truncate":
             command |= {"content_index": 0, "audio_end_ms": 20 * dice.roll(20)}
         client.say(command, line=line)

@@ -95,7 +95,7 @@ class Witness:
             self.items.compare(items)
 
     def _may_hide_a_gap(self, place: Place, event: dict[str, Any]) -> bool:
-        """A stock connection with a gap and nothing to restate sees a hole, as where an extension event was."""
+        """A stock connection with a gap and nothing to restate sees a hole, as for an extension event."""
         return not self.sequence.extended and place.untouched and event["server_event_seq"] != place.next
 
     def _restated(self, place: Place, event: dict[str, Any]) -> None:

@@ -88,12 +88,11 @@ class Heard:
 
     def _committed(self, item_id: str) -> None:
         """The oldest commit that was not refused is the one; commits are answered in order."""
-        while self._commits:
-            event_id, number, end = self._commits.pop(0)
-            if event_id not in self._refused:
-                break
-        else:
+        while self._commits and self._commits[0][0] in self._refused:
+            del self._commits[0]
+        if not self._commits:
             raise Violation(EXACTLY_ONCE, f"{item_id} was committed by nobody")
+        _, number, end = self._commits.pop(0)
         while self._clears and self._clears[0][0] < number:
             self._start = max(self._start, self._clears.pop(0)[1])
         self._items[item_id] = (self._start, end)

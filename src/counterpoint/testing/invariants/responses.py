@@ -3,7 +3,7 @@
 Owns: one end per response, one response at a time, what the parts add up to, where each sample comes from
 (CASE-INV-2 to CASE-INV-6).
 Does not own: numbers (``sequence``), the order of items in the conversation (``items``).
-Here because: what a person hears and reads is these events, and nothing may be lost, doubled or mixed in them.
+Here because: what a person hears and reads is these events; in them nothing may be lost, doubled or mixed.
 
 Takes each event once, in the order of its number. After a gap, what was missed is not held against anybody.
 """
@@ -219,7 +219,7 @@ class Responses:
     # ------------------------------------------------------------------ parts
 
     def _text(self, event: dict[str, Any]) -> None:
-        response, output = self._output(event)
+        _, output = self._output(event)
         if output.text_done is not None:
             raise Violation(ADDS_UP, f"{event['type']} of {event['item_id']}, whose text is done")
         output.text.append(event["delta"])

@@ -76,7 +76,7 @@ class Sequence:
         if reason == "replay_policy" and place.policy == "full" and last > self.acknowledged:
             raise Violation(DENSE, f"{first} to {last} are skipped by a policy that nobody asked for")
         place.next = last + 1
-        unseen = last > self.head
+        unseen: bool = last > self.head
         self.head = max(self.head, last)
         return unseen
 

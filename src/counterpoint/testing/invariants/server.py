@@ -53,7 +53,7 @@ class ServerChecks:
         self._watched: dict[str, _Watched] = {}
 
     def after_step(self, now: float, *, settled: bool, session_id: str | None) -> None:
-        """``settled``: nothing is ready to run, so nothing is half done. ``session_id``: only it was touched."""
+        """``settled``: nothing is ready to run, or half done. ``session_id``: only it was touched."""
         if session_id is None:
             for live in self._manager.sessions:
                 self._check(live, now, settled)
