@@ -24,7 +24,7 @@ async def speak(caller: Caller) -> None:
 
 async def test_b03_an_abandoned_takeover_never_strands_the_session(world: World) -> None:
     """Case B-03. B resumes and is gone at once: either A still owns the session and lives, or A was told."""
-    grace_s, delays_s = 0.4, (0.0, 0.001, 0.005, 0.02)
+    grace_s, delays_s = 1.5, (0.0, 0.001, 0.005, 0.02)
     await world.serve({"limits.max_sessions": 50, "lease.disconnect_grace_s": grace_s})
 
     async def run(number: int) -> bool:

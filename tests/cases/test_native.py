@@ -14,6 +14,9 @@ from .world import World
 LOUD = tone(80, 0.9)
 QUIET = tone(80, 0.0)
 
+#: A test speaks faster than real time: more of it waits for the model than the small bound of the cases.
+ROOM = {"limits.max_pending_input_bytes": 1 << 20}
+
 
 async def loud(caller: Caller, frames: int = 5) -> None:
     await caller.send(*[append(LOUD) for _ in range(frames)])
@@ -50,7 +53,7 @@ async def test_four_sessions_side_by_side_are_four_voices(world: World) -> None:
 
 
 async def test_an_answer_goes_on_where_the_connection_was_lost(world: World) -> None:
-    await world.serve(plugin=ScriptedFrames({}))
+    await world.serve(ROOM, plugin=ScriptedFrames({}))
     caller = await world.call({"audio_ms": 4000})
     await loud(caller)
     await caller.expect("response.created")
@@ -67,7 +70,7 @@ async def test_an_answer_goes_on_where_the_connection_was_lost(world: World) -> 
 
 
 async def test_the_client_decides_that_speech_interrupts(world: World) -> None:
-    await world.serve(plugin=ScriptedFrames({}))
+    await world.serve(ROOM, plugin=ScriptedFrames({}))
     caller = await world.call({"audio_ms": 60_000}, session={**AMP, "overlap_policy": "barge_in_on_speech"})
     await loud(caller)
     await caller.expect("response.created")
@@ -78,6 +81,7 @@ async def test_the_client_decides_that_speech_interrupts(world: World) -> None:
     assert response["status"] == "cancelled"
     assert response["status_details"]["reason"] == "turn_detected"
     await quiet(caller, 15)
+    await asyncio.sleep(0.05)  # the model steps on a thread of its own
     await loud(caller, 6)
     created = await caller.expect("response.created")
     await hear(caller, 1920)
@@ -88,7 +92,7 @@ async def test_the_client_decides_that_speech_interrupts(world: World) -> None:
 
 async def test_a_unit_model_listens_speaks_and_is_silent_with_its_client(world: World) -> None:
     """Nobody sends silence: the server makes it, a unit a second."""
-    await world.serve(plugin=ScriptedUnits({}))
+    await world.serve(ROOM, plugin=ScriptedUnits({}))
     caller = await world.call({"audio_ms": 800})
     listen: dict[str, Any] = await caller.expect("response.listen")
     assert listen["reason"] == "listen"
@@ -99,7 +103,7 @@ async def test_a_unit_model_listens_speaks_and_is_silent_with_its_client(world: 
 
 
 async def test_a_greeting_is_asked_for_by_text(world: World) -> None:
-    await world.serve(plugin=ScriptedFrames({}))
+    await world.serve(ROOM, plugin=ScriptedFrames({}))
     caller = await world.call({"audio_ms": 160, "text": "hello to you"})
     response = await caller.answer("hello")
     assert caller.transcript(response["id"]) == "hello to you"
