@@ -164,7 +164,7 @@ async def test_c12_a_model_that_breaks_in_one_session_breaks_no_other(world: Wor
             assert (done["status"], done["status_details"]["error"]["code"]) == ("failed", "model_failed")
             if fault == "respond":
                 assert (await ann.answer())["status"] == "completed"
-    assert await listening < 0.25  # a chunk lasts 20 ms: the rest is room for a busy machine
+    assert await listening < 0.6  # a chunk lasts 20 ms: the rest is room for a busy machine
     assert ben.connection.named("error") == []
     assert (await http_get(world.url, "/health"))[0] == 200
     if ann.connection.alive:
