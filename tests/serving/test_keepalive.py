@@ -90,6 +90,30 @@ async def test_an_answer_that_looks_older_than_its_ping_by_a_tick_counts() -> No
 
 
 @on_virtual_time
+async def test_while_our_own_bytes_drain_silence_means_nothing() -> None:
+    """Case K-05. The buffers are filled again as they drain; the timeout runs from when they stand still."""
+    peer = Peer()
+
+    async def drain() -> None:
+        for _ in range(40):
+            peer.waiting_bytes = 16_000
+            await asyncio.sleep(0.25)
+            peer.waiting_bytes = 4_000
+            await asyncio.sleep(0.25)
+
+    draining = asyncio.create_task(drain())
+    died = await died_at(peer, interval_s=1, timeout_s=1)
+    await draining
+    assert died is not None
+    assert 20.5 <= died <= 21.25
+
+
+@on_virtual_time
+async def test_bytes_that_wait_and_do_not_drain_excuse_nobody() -> None:
+    assert await died_at(Peer(waiting_bytes=16_000), interval_s=20, timeout_s=10) == 30
+
+
+@on_virtual_time
 async def test_without_a_timeout_it_pings_and_concludes_nothing() -> None:
     peer = Peer()
     assert await died_at(peer, interval_s=20, timeout_s=0) is None

@@ -70,7 +70,10 @@ class Connection:
     async def run(self, handshake: Handshake) -> None:
         """Handshake, then read until the connection ends; never raises for what a peer does."""
         self._keepalive = Keepalive(
-            self._link, self._transport.ping_interval_s, self._transport.ping_timeout_s, self._link.abort
+            self._link.pulse,
+            self._transport.ping_interval_s,
+            self._transport.ping_timeout_s,
+            self._link.abort,
         )
         try:
             attachment = await self._shake_hands(handshake)
@@ -170,9 +173,16 @@ class Connection:
     # ------------------------------------------------------------------ reading
 
     async def _read(self, attachment: Attachment) -> None:
+        code: int | None = None
+        try:
+            code = await self._read_frames(attachment)
+        finally:  # also when this is cancelled: a connection that ends is reported, however it ends
+            attachment.disconnected(code)
+
+    async def _read_frames(self, attachment: Attachment) -> int | None:
+        """Until the peer closes, returning its code, or is gone (None)."""
         loop = asyncio.get_running_loop()
         yielded_at = loop.time()
-        code: int | None = None
         while (message := await self._ws.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
             if self._keepalive is not None:
                 self._keepalive.message_received()
@@ -181,6 +191,4 @@ class Connection:
             if loop.time() - yielded_at > READ_SLICE_S:
                 await asyncio.sleep(0)
                 yielded_at = loop.time()
-        if message.type is WSMsgType.CLOSE:
-            code = message.data or 1005
-        attachment.disconnected(code)
+        return (message.data or CloseCode.NO_STATUS) if message.type is WSMsgType.CLOSE else None

@@ -17,13 +17,19 @@ from typing import Protocol
 #: still while it works: an answer that came at once may look a little older than its ping.
 CLOCK_SLACK_S = 0.02
 
+#: A silent peer is looked at so many times within the timeout: buffers are filled again as they drain, and in
+#: between it shows that they did.
+LOOKS = 8
+
 
 class Pulse(Protocol):
     """What a keepalive needs to know of a link."""
 
     def ping(self) -> None: ...
 
-    def buffered(self) -> int: ...
+    def buffered(self) -> int:
+        """Bytes of ours that the other side has not taken yet."""
+        ...
 
     def seconds_since_bytes(self) -> float | None: ...
 
@@ -41,9 +47,12 @@ class Keepalive:
         self._dead = dead
         self._loop = asyncio.get_running_loop()
         self._last_message = self._loop.time()
+        self._pinged_at = 0.0
+        #: When silence means death, unless bytes of ours leave until then.
+        self._dead_at = 0.0
         self._last_buffered = 0
         self._ping_timer = self._loop.call_later(interval_s, self._ping)
-        self._check_timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
 
     def message_received(self) -> None:
         """A whole message came; the only sign of life where the system does not tell of bytes."""
@@ -51,27 +60,35 @@ class Keepalive:
 
     def stop(self) -> None:
         self._ping_timer.cancel()
-        if self._check_timer is not None:
-            self._check_timer.cancel()
+        if self._look_timer is not None:
+            self._look_timer.cancel()
 
     def _ping(self) -> None:
-        self._link.ping()
         self._ping_timer = self._loop.call_later(self._interval_s, self._ping)
-        if self._timeout_s and self._check_timer is None:
+        if self._timeout_s and self._look_timer is None:
+            self._pinged_at = self._loop.time()
+            self._dead_at = self._pinged_at + self._timeout_s
             self._last_buffered = self._link.buffered()
-            self._check_timer = self._loop.call_later(self._timeout_s, self._check, self._loop.time())
+            self._look_later()
+        self._link.ping()
 
-    def _check(self, pinged_at: float) -> None:
-        self._check_timer = None
-        if self._age() <= self._loop.time() - pinged_at + CLOCK_SLACK_S:
+    def _look_later(self) -> None:
+        self._look_timer = self._loop.call_later(self._timeout_s / LOOKS, self._look)
+
+    def _look(self) -> None:
+        self._look_timer = None
+        now = self._loop.time()
+        if self._age() <= now - self._pinged_at + CLOCK_SLACK_S:
             return
         buffered = self._link.buffered()
-        if 0 < buffered < self._last_buffered:
-            self._last_buffered = buffered
-            self._check_timer = self._loop.call_later(self._timeout_s, self._check, self._loop.time())
-            return
-        self.stop()
-        self._dead()
+        if buffered < self._last_buffered:
+            self._dead_at = now + self._timeout_s
+        self._last_buffered = buffered
+        if now < self._dead_at:
+            self._look_later()
+        else:
+            self.stop()
+            self._dead()
 
     def _age(self) -> float:
         age = self._link.seconds_since_bytes()

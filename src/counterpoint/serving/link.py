@@ -14,10 +14,12 @@ header and the payload (RFC 6455, section 5.2).
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+import termios
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -64,9 +66,10 @@ class WebSocketLink:
         self._closing = False
         self._gone = asyncio.Event()
         transport.set_write_buffer_limits(high=BUFFER_BYTES)
-        self._socket: socket.socket | None = transport.get_extra_info("socket")
-        if self._socket is not None and sys.platform == "linux":
-            self._socket.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, BUFFER_BYTES)
+        socket_of: socket.socket | None = transport.get_extra_info("socket")
+        if socket_of is not None and sys.platform == "linux":
+            socket_of.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, BUFFER_BYTES)
+        self.pulse = SocketPulse(socket_of, self.buffered, self._ping)
 
     def write(self, frames: Sequence[bytes]) -> None:
         """Hand whole messages to the transport, joined into one write. Never blocks; dropped once closing."""
@@ -114,13 +117,36 @@ class WebSocketLink:
         self._transport.abort()
         self._gone.set()
 
-    def ping(self) -> None:
+    def _ping(self) -> None:
         if not self._closing and not self._transport.is_closing():
             self._transport.write(_PING_FRAME)
 
+
+class SocketPulse:
+    """Implements ``keepalive.Pulse``. Half of it is the system's knowledge, which only Linux tells."""
+
+    def __init__(self, socket_: socket.socket | None, buffered: Callable[[], int], ping: Callable[[], None]):
+        self._socket = socket_ if sys.platform == "linux" else None
+        self._buffered = buffered
+        self.ping = ping
+
+    def buffered(self) -> int:
+        """Bytes that the transport holds, or the system, which keeps them until they are acknowledged."""
+        return self._buffered() + self._unacknowledged()
+
+    def _unacknowledged(self) -> int:
+        if self._socket is None:
+            return 0
+        try:
+            return int.from_bytes(
+                fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder
+            )
+        except (OSError, ValueError):  # it is closed
+            return 0
+
     def seconds_since_bytes(self) -> float | None:
         """Age of the newest byte from the peer; None where the system does not tell."""
-        if self._socket is None or sys.platform != "linux":
+        if self._socket is None:
             return None
         try:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED + 4)
