@@ -45,11 +45,25 @@ def server_event_problems(
     Not ``strict``: keys that the schemas do not know are let pass, as they are from other servers.
     """
     kind = event.get("type")
-    root = _root(extended=extended, beta=beta)
-    schema = root["server"].get(kind)
+    schemas, validator = _of_connection(extended=extended, beta=beta, strict=strict)
+    schema = schemas.get(kind) if isinstance(kind, str) else None
     if schema is None:
         return [f"there is no server event {kind!r} on such a connection"]
-    return list(Validator(root, strict=strict).problems(schema, event))
+    return list(validator.problems(schema, event))
+
+
+def duplex_problems(duplex: Any) -> list[str]:
+    """What is wrong with the ``duplex`` object of an official event."""
+    return list(_DUPLEX.problems(extensions.DUPLEX, duplex, "duplex"))
+
+
+_DUPLEX = Validator({}, strict=True)
+
+
+@functools.cache
+def _of_connection(*, extended: bool, beta: bool, strict: bool) -> tuple[dict[str, Any], Validator]:
+    root = _root(extended=extended, beta=beta)
+    return root["server"], Validator(root, strict=strict)
 
 
 def client_event_problems(event: dict[str, Any]) -> list[str]:
@@ -123,8 +137,13 @@ def _extend(root: dict[str, Any]) -> None:
         )
     for schema in _sessions(root):
         schema["properties"].update(extensions.SESSION)
-    session = root["beta_defs"]["session__Session"]["properties"]
-    root["beta_defs"]["TranscriptionSession"]["properties"] |= session
+    # A transcription session is shown in full as well.
+    for group, full, short in (
+        ("defs", "RealtimeSessionCreateRequest", "RealtimeTranscriptionSessionCreateRequest"),
+        ("beta_defs", "session__Session", "TranscriptionSession"),
+    ):
+        shown = root[group][short]["properties"]
+        shown |= {**root[group][full]["properties"], "type": shown["type"]}
     official = (root["defs"]["ServerVad"], root["defs"]["SemanticVad"])
     for schema in (*official, root["beta_defs"]["session__TurnDetection"]):
         schema["properties"].update(extensions.TURN_DETECTION)

@@ -19,6 +19,8 @@ _KNOWN = frozenset({"type", "const", "enum", "anyOf", "$ref", "properties", "req
     "minimum",
 }
 
+_NULL = {"type": "null"}
+
 #: An identifier needs no quotes in a path.
 _PLAIN = re.compile(r"\w+")
 
@@ -30,11 +32,13 @@ class Validator:
     def __init__(self, root: Schema, *, strict: bool) -> None:
         self._root = root
         self._strict = strict
+        #: Schemas that hold no word which is not known, by identity: they are part of ``root`` or constants.
+        self._understood: set[int] = set()
 
     def problems(self, schema: Schema, value: Any, path: str = "") -> Iterator[str]:
         """What is wrong with ``value``, each with the place; nothing if it is valid."""
-        if unknown := schema.keys() - _KNOWN:
-            raise ValueError(f"the validator does not know {', '.join(sorted(unknown))}")
+        if id(schema) not in self._understood:
+            self._understand(schema)
         if "$ref" in schema:
             yield from self.problems(self._referred(schema["$ref"]), value, path)
         elif "anyOf" in schema:
@@ -53,6 +57,11 @@ class Validator:
         elif "minimum" in schema and value < schema["minimum"]:
             yield f"{_place(path)} is {value}, less than {schema['minimum']}"
 
+    def _understand(self, schema: Schema) -> None:
+        if unknown := schema.keys() - _KNOWN:
+            raise ValueError(f"the validator does not know {', '.join(sorted(unknown))}")
+        self._understood.add(id(schema))
+
     def _referred(self, reference: str) -> Schema:
         found: Any = self._root
         for key in reference.removeprefix("#/").split("/"):
@@ -62,6 +71,8 @@ class Validator:
 
     def _closest(self, alternatives: list[Schema], value: Any, path: str) -> list[str]:
         """Nothing if one alternative fits, else what is wrong with the one that fits best."""
+        if value is None and _NULL in alternatives:
+            return []
         tried: list[list[str]] = []
         for alternative in alternatives:
             found = list(self.problems(alternative, value, path))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from counterpoint.protocol.codes import ERROR_CLASSES, ErrorClass, ErrorCode
 
@@ -80,14 +81,16 @@ def _one_per_event(stream: Stream) -> Iterator[str]:
 def _numbered_like_their_event(stream: Stream) -> Iterator[str]:
     if not stream.numbered:
         return
-    numbers = {event.get("event_id"): event.get("client_event_seq") for event in stream.sent}
+    numbered: dict[Any, set[bool]] = {}
+    for event in stream.sent:
+        numbered.setdefault(event.get("event_id"), set()).add(event.get("client_event_seq") is not None)
     is_open = False
     for event in stream.of("session.created", "session.resumed", "error"):
         is_open = is_open or event["type"] != "error"
         event_id = event["error"].get("event_id") if event["type"] == "error" else None
-        if not is_open or event_id is None or event_id not in numbers:
+        if not is_open or event_id is None or event_id not in numbered:
             continue  # before there is a session nothing has a number
-        if (numbers[event_id] is not None) != ("server_event_seq" in event):
+        if ("server_event_seq" in event) not in numbered[event_id]:
             said = "has a number" if "server_event_seq" in event else "has none"
             yield f"the error about {event_id} {said}, unlike the event"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from counterpoint.protocol.catalog import CATALOG
-from counterpoint.testing.schema.events import official, server_event_problems
+from counterpoint.testing.schema.events import duplex_problems, official, server_event_problems
 
 from .stream import Event, Rule, Scope, Stream
 
@@ -45,8 +45,10 @@ def _extension_form(stream: Stream) -> Iterator[str]:
     if not stream.extended:
         return
     for event in stream.received:
-        if event["type"] in _EXTENSIONS or "duplex" in event or "session" in event:
+        if event["type"] in _EXTENSIONS or "session" in event:
             yield from _problems(event, stream, strict=True)
+        elif "duplex" in event:
+            yield from (f"{event['type']}: {problem}" for problem in duplex_problems(event["duplex"]))
 
 
 def _problems(event: Event, stream: Stream, *, strict: bool) -> Iterator[str]:

@@ -39,7 +39,11 @@ def _chain(stream: Stream) -> Iterator[str]:
 def _once(stream: Stream) -> Iterator[str]:
     added: set[str] = set()
     done: set[str] = set()
-    for event in stream.of(_ADDED, _DONE):
+    for event in stream.of(_ADDED, _DONE, _DELETED):
+        if event["type"] == _DELETED:
+            added.discard(event["item_id"])
+            done.discard(event["item_id"])
+            continue
         item_id = event["item"]["id"]
         seen = added if event["type"] == _ADDED else done
         if item_id in seen:

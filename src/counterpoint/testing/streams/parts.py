@@ -40,6 +40,9 @@ _DONES = tuple(f"{kind}.done" for kind in _CONTENT)
 #: How files begin that hold audio; a delta holds samples and nothing else.
 _HEADERS = (b"RIFF", b"OggS", b"ID3", b"fLaC", b"\x1aE\xdf\xa3")
 
+#: Encodings in which every byte is a sample.
+_ONE_BYTE = ("audio/pcmu", "audio/pcma")
+
 _Part = tuple[str, int, str]
 
 
@@ -202,9 +205,7 @@ def _calls_are_named(stream: Stream) -> Iterator[str]:
 def _whole_samples(stream: Stream) -> Iterator[str]:
     """Of PCM two bytes; of G.711 every number of bytes is whole."""
     narrow = {
-        response_id(event)
-        for event in stream.of("response.created")
-        if "pcm" not in str(((event["response"].get("audio") or {}).get("output") or {}).get("format"))
+        response_id(event) for event in stream.of("response.created") if _output_type(event) in _ONE_BYTE
     }
     for event in stream.of(f"{_AUDIO}.delta"):
         audio = _decoded(event)
@@ -212,6 +213,13 @@ def _whole_samples(stream: Stream) -> Iterator[str]:
             yield f"an audio delta of {event['item_id']} holds no audio"
         elif len(audio) % 2 and response_id(event) not in narrow:
             yield f"an audio delta of {event['item_id']} holds {len(audio)} bytes"
+
+
+def _output_type(created: Event) -> str | None:
+    """The encoding of a response's audio, where it is told."""
+    output = (created["response"].get("audio") or {}).get("output") or {}
+    found: str | None = (output.get("format") or {}).get("type")
+    return found
 
 
 def _no_header(stream: Stream) -> Iterator[str]:
@@ -228,6 +236,8 @@ def _decoded(event: Event) -> bytes:
 
 
 def _durations(stream: Stream) -> Iterator[str]:
+    if not stream.extended:
+        return
     sums: dict[_Part, int] = {}
     for event in stream.of(f"{_AUDIO}.delta", f"{_AUDIO}.done"):
         stated = event.get("duplex", {}).get("audio_duration_ms")

@@ -48,11 +48,10 @@ class Stream:
     @property
     def torn(self) -> bool:
         """Events were passed over, so what is left need not add up."""
-        return any(
-            event["type"] in _NOTICES
-            or (self.numbered and event["type"] in _RESTATED and "server_event_seq" not in event)
-            for event in self.received
-        )
+        if any(event["type"] in _NOTICES for event in self.received):
+            return True
+        restated = any("server_event_seq" not in event for event in self.of(*_RESTATED))
+        return restated and self.numbered
 
     def of(self, *kinds: str) -> Iterator[Event]:
         return (event for event in self.received if event["type"] in kinds)
@@ -92,9 +91,6 @@ class Rule:
     scope: Scope = Scope.WHOLE
     about: tuple[str, ...] = ()
 
-    def applies(self, stream: Stream) -> bool:
-        return self.scope is not Scope.WHOLE or not (stream.torn or stream.beta)
-
     def seen(self, stream: Stream) -> int:
         """How much of what the rule is about the stream holds."""
         if not self.about:
@@ -114,8 +110,9 @@ class Violation:
 def violations(rules: Iterable[Rule], stream: Stream) -> list[Violation]:
     """Every way in which ``stream`` breaks one of ``rules``."""
     found: list[Violation] = []
+    whole = not (stream.torn or stream.beta)
     for rule in rules:
-        if rule.applies(stream):
+        if whole or rule.scope is not Scope.WHOLE:
             try:
                 found += [Violation(rule, reason) for reason in rule.check(stream)]
             except (AttributeError, KeyError, TypeError) as error:
