@@ -1,9 +1,9 @@
-"""A client of one session over all of its connections, on which every event is checked as it comes.
+"""A client of one session over all of its connections, which are recorded and checked.
 
 Owns: ``Connection`` (one socket with its events), ``Caller`` (a session and what its client knows), the
 commands that tests send, and waiting for events.
-Does not own: bytes (``wire``), the form of events (``counterpoint.testing.schema``), what a sequence of them
-must fulfil (``counterpoint.testing.witness``, the same as in simulations), servers (``world``).
+Does not own: bytes (``wire``), the rules that events must fulfil (``counterpoint.testing.streams``), servers
+(``world``).
 Here because: a test says what it does and what must follow; what must always hold is checked without a word.
 """
 
@@ -18,12 +18,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from counterpoint.testing.invariants.outcomes import Outcomes, Sent
-from counterpoint.testing.invariants.sequence import Place
-from counterpoint.testing.invariants.violation import Violation
-from counterpoint.testing.schema.events import server_event_problems
-from counterpoint.testing.schema.extensions import CONNECTION_EVENTS
-from counterpoint.testing.witness import Witness
+from counterpoint.models.scripted.content import ramp
+from counterpoint.testing.streams.rules import check_session
+from counterpoint.testing.streams.stream import Stream
 
 from . import wire
 from .wire import Ending, Event
@@ -71,64 +68,58 @@ def respond(**response: Any) -> Event:
     return {"type": "response.create", "response": response}
 
 
-#: Events that never have a number, and those that have none at times.
-_UNNUMBERED = frozenset({*CONNECTION_EVENTS, "session.created"})
-_NUMBERED_OR_NOT = frozenset({"error", "conversation.item.added", "conversation.item.done"})
-
-
-def _check_form(event: Event, *, extended: bool) -> None:
-    problems = server_event_problems(event, extended=extended)
-    assert not problems, f"{event['type']}: {problems}"
-    if event["type"] not in _NUMBERED_OR_NOT:
-        assert ("server_event_seq" in event) == (event["type"] not in _UNNUMBERED), event
-
-
 class SessionRecord:
     """What all connections of one session were told. ``ramp``: its audio is the scripted model's own."""
 
-    def __init__(self, session_id: str, *, extended: bool) -> None:
+    def __init__(self, session_id: str) -> None:
         self.id = session_id
         self.ramp = True
-        self.events: dict[int, Event] = {}  #: by number
-        self.outcomes = Outcomes()
-        self.witness = Witness(extended=extended, numbered=False, detected=False, outcomes=self.outcomes)
-        self.newest: Connection | None = None
-        self.terminal: Event | None = None
-        self._stamps = itertools.count(1)
+        self.events: dict[int, Event] = {}  #: by number, as it came first
+        self.cursor = 0  #: newest number that was received, or told to be passed over
+        self.connections: list[Connection] = []
 
-    @property
-    def cursor(self) -> int:
-        return self.witness.sequence.head
+    def take(self, event: Event) -> None:
+        number = event.get("server_event_seq", 0)
+        if number:
+            known = self.events.setdefault(number, event)
+            assert known["event_id"] == event["event_id"], f"number {number} stands for two events"
+        elif event["type"] == "session.skipped":
+            number = event["to"]
+        elif event["type"] == "session.snapshot":
+            number = event["as_of_server_event_seq"]
+        self.cursor = max(self.cursor, number)
 
-    def take(self, connection: Connection, place: Place, event: Event) -> None:
-        if "server_event_seq" in event:
-            self.events.setdefault(event["server_event_seq"], event)
-        if event["type"] in ("session.closed", "session.expired"):
-            assert self.terminal in (None, event), "two terminal events"
-            self.terminal = event
-        stamp = next(self._stamps)
-        if self.ramp or not event["type"].startswith("response.output_audio."):
-            self.witness.take(place, event, stamp if connection is self.newest else 0)
-        elif "server_event_seq" in event:
-            self.witness.sequence.take(place, event)
+    def check(self) -> None:
+        """Hold everything against the rules (CASE-INV-1 to -5, -7, -8, -10), and audio against its source."""
+        streams = [connection.stream for connection in self.connections]
+        found = check_session(streams)
+        assert not found, "\n".join(map(str, found))
+        if self.ramp and not any(stream.torn for stream in streams):
+            self._check_provenance()
+
+    def _check_provenance(self) -> None:
+        """CASE-INV-6: audio of the n-th response is the model's n-th ramp, from its beginning."""
+        heard: dict[str, bytes] = {}
+        for _, event in sorted(self.events.items()):
+            if event["type"] == "response.created":
+                heard[event["response"]["id"]] = b""
+            elif event["type"] == "response.output_audio.delta":
+                heard[event["response_id"]] += base64.b64decode(event["delta"])
+        for number, pcm in enumerate(heard.values(), 1):
+            assert pcm == ramp(number, 0, len(pcm) // 2), f"response {number} has other audio than its own"
 
 
 class Connection:
-    """One connection: everything that it was told, in order."""
+    """One connection: a recording of everything that was said on it, in order."""
 
-    def __init__(self, records: dict[str, SessionRecord], *, extended: bool, resumes_after: int = 0) -> None:
-        self.extended = extended
-        self.events: list[Event] = []
+    def __init__(self, records: dict[str, SessionRecord], *, extended: bool, after: int | None) -> None:
+        self.stream = Stream(extended=extended, after=after)
+        self.events = self.stream.received
         self.socket: wire.Socket
         self.record: SessionRecord | None = None
-        #: What was wrong with an event, as soon as one was.
-        self.fault: BaseException | None = None
-        #: The events that are about frames which no session ever saw.
-        self.outcomes = Outcomes()
+        #: What was wrong with an event in itself, as soon as one was.
+        self.fault: Exception | None = None
         self._records = records
-        self._place: Place | None = None
-        self._resumes_after = resumes_after
-        self._policy = "full"
         self._seen = 0
         self._news = asyncio.Event()
 
@@ -142,14 +133,11 @@ class Connection:
     def prepare(self, event: Event) -> bytes:
         """The frame of ``event``, which gets an ``event_id`` if it has none; it counts as sent."""
         event = {"event_id": fresh_id(), **event}
-        self.extended |= event["type"] == "session.resume" or event.get("extensions") is True
-        if event["type"] == "session.resume":
-            self._resumes_after = event.get("last_received_server_event_seq", 0)
-            self._policy = event.get("replay", "full")
-        elif event["type"] == "session.event_ack" and self.record is not None:
-            self.record.witness.sequence.acknowledged = event["server_event_seq"]
-        sent = Sent(event["event_id"], event["type"], event.get("client_event_seq"), lasting=False)
-        (self.record.outcomes if self.record is not None else self.outcomes).add(sent)
+        if event["type"] == "session.resume" and self.record is None:
+            self.stream.extended = True
+            cursor = event.get("last_received_server_event_seq")
+            self.stream.after = cursor if isinstance(cursor, int) else 0
+        self.stream.sent.append(event)
         return wire.text(event)
 
     async def send(self, *events: Event) -> None:
@@ -159,35 +147,21 @@ class Connection:
     # ------------------------------------------------------------------ receiving
 
     def _on_text(self, message: str) -> None:
-        event = json.loads(message)
         try:
-            self._check(event)
-        except (AssertionError, Violation, KeyError) as fault:
+            event = json.loads(message)
+            self.events.append(event)
+            if event["type"] in ("session.created", "session.resumed"):
+                self._join(event["session"]["id"])
+            if self.record is not None:
+                self.record.take(event)
+        except (AssertionError, LookupError, TypeError, ValueError) as fault:  # whoever waits is told
             self.fault = self.fault or fault
-        self.events.append(event)
         self._news.set()
 
-    def _check(self, event: Event) -> None:
-        _check_form(event, extended=self.extended)
-        if event["type"] in ("session.created", "session.resumed"):
-            self._join(event)
-        if self.record is not None and self._place is not None:
-            self.record.take(self, self._place, event)
-        elif event["type"] == "error":
-            self.outcomes.error(event["error"])
-
-    def _join(self, event: Event) -> None:
+    def _join(self, session_id: str) -> None:
         """From here on the events are those of a session."""
-        assert self.record is None, "a second session on one connection"
-        session_id = event["session"]["id"]
-        if session_id not in self._records:
-            self._records[session_id] = SessionRecord(session_id, extended=self.extended)
-        self.record = self._records[session_id]
-        self.record.newest = self
-        if not self.extended:
-            self.record.witness.sequence.extended = False
-        gap = event.get("replay", {}).get("gap", False)
-        self._place = Place(self._resumes_after, self._policy, gap=gap)
+        self.record = self._records.setdefault(session_id, SessionRecord(session_id))
+        self.record.connections.append(self)
 
     async def expect(self, kind: str, *, within: float = PATIENCE_S, **fields: Any) -> Event:
         """The next event of ``kind`` with these ``fields``; what came before it is passed over."""

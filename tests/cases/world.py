@@ -22,6 +22,7 @@ from counterpoint.plugins.contract import ModelPlugin
 from counterpoint.serving.app import Server
 from counterpoint.testing.proxy import FaultProxy, proxying
 from counterpoint.testing.server import running_server
+from counterpoint.testing.streams.rules import check_session
 
 from .client import PATIENCE_S, Caller, Connection, SessionRecord, with_query
 from .wire import Event, http_get
@@ -165,9 +166,8 @@ class World:
         """A connection, without a word said on it. ``url``: another way, or another server."""
         query = dict(query or {})
         cursor = query.get("last_received_server_event_seq", "0")
-        after = int(cursor) if cursor.isdecimal() else 0
-        extended = query.get("duplex") == "1"
-        connection = Connection(self.records, extended=extended, resumes_after=after)
+        after = int(cursor) if "resume" in query and cursor.isdecimal() else None
+        connection = Connection(self.records, extended=query.get("duplex") == "1", after=after)
         await connection.open(with_query(url or self.url, query), **options)
         self.connections.append(connection)
         return connection
@@ -225,9 +225,12 @@ class World:
         for connection in self.connections:
             if connection.fault is not None:
                 raise connection.fault
+            if connection.record is None:
+                assert not (found := check_session([connection.stream])), found
+        for record in self.records.values():
+            record.check()
         if self._idle_tasks:
             await until(self.is_empty, within=GRACE_S + 8, what="an empty server")
-            self._check_endings()
 
     async def abandon(self) -> None:
         """The test failed: nobody looks at anything any more."""
@@ -252,12 +255,6 @@ class World:
         left = (slots["used"], slots["closing"], len(state["sessions"]))
         own_tasks = sum(connection.alive for connection in self.connections)
         return left == (self.wedged, self.wedged, 0) and state["tasks"] <= self._idle_tasks + own_tasks
-
-    def _check_endings(self) -> None:
-        """A session that said its last word had ended every response that it began (CASE-INV-2)."""
-        for record in self.records.values():
-            if record.terminal is not None and not record.witness.torn:
-                assert record.witness.responses.running == [], f"{record.id} ended with responses running"
 
 
 async def _kill(server: ServerProcess) -> None:
