@@ -18,7 +18,7 @@ TESTS ?= tests
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test browser check format docs bench lock clean
+.PHONY: help run test browser check format docs bench fuzz simulate lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -54,6 +54,15 @@ docs: $(call installed,dev) ## write the generated pages of docs/reference anew
 
 bench: $(call installed,dev) ## measure the server
 	@$(BIN)/counterpoint bench $(ARGS)
+
+fuzz: $(call installed,dev) ## send a million frames that nobody would write (ARGS="--seed 2 --frames 1000")
+	@$(BIN)/python tools/fuzz.py $(ARGS)
+
+SEEDS ?= 200
+STEPS ?= 20000
+
+simulate: $(call installed,dev) ## search for the schedule that breaks a session (SEEDS=40 STEPS=5000)
+	@for seed in $$(seq 1 $(SEEDS)); do $(BIN)/counterpoint simulate --seed $$seed --steps $(STEPS) || exit 1; done
 
 lock: $(VENV)/.created ## write requirements/*.lock anew (ARGS=--upgrade takes newer versions)
 	$(PIP) install --quiet uv

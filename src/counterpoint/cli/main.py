@@ -20,6 +20,7 @@ from .bench import bench
 from .conformance import conformance
 from .install_voice import install_voice
 from .serve import serve
+from .simulate import simulate
 from .talk import talk
 from .version import version
 
@@ -38,6 +39,7 @@ app.command("serve")(serve)
 app.command("bench")(bench)
 app.command("conformance")(conformance)
 app.command("install-voice")(install_voice)
+app.command("simulate")(simulate)
 app.command("talk")(talk)
 app.command("version")(version)
 

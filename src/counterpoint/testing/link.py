@@ -40,7 +40,7 @@ class Closed(NamedTuple):
 
 
 class MemoryLink:
-    """One connection. ``stamp`` marks written frames with what the driver counts in, ``wrote`` sees them.
+    """One connection. ``stamp()`` marks written frames with what the driver counts in; ``wrote`` sees both.
 
     A peer that does not answer the closing handshake is reset after ``close_timeout_s`` (0: never).
     """
@@ -49,7 +49,7 @@ class MemoryLink:
         self,
         *,
         stamp: Callable[[], int] = lambda: 0,
-        wrote: Callable[[bytes], object] = lambda _: None,
+        wrote: Callable[[bytes, int], object] = lambda frame, stamp: None,
         path_bytes: int = PATH_BYTES,
         close_timeout_s: float = 0.0,
     ) -> None:
@@ -77,7 +77,7 @@ class MemoryLink:
             return
         stamp = self._stamp()
         for frame in frames:
-            self._wrote(frame)
+            self._wrote(frame, stamp)
             self._down.append(Sent(frame, stamp))
             self._down_bytes += len(frame)
 
@@ -190,7 +190,7 @@ class MemoryLink:
         return oldest
 
     def reset(self) -> None:
-        """The network ends the connection: what was in flight is lost both ways, and both ends hear of it."""
+        """The network ends the connection: what was in flight is lost, and both ends hear of it."""
         if not self.lost:
             self._down.clear()
             self._down_bytes = 0

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Kind(enum.StrEnum):
-    """The values are how a trace spells them."""
+    """The values are how a trace begins to tell of them."""
 
     OPEN = "opens a session"
     SAY = "says"
@@ -42,7 +42,7 @@ _WEIGHTS = {
     Kind.SAY: 230,
     Kind.WAIT: 120,
     Kind.OPEN: 30,
-    Kind.RESUME: 25,
+    Kind.RESUME: 40,
     Kind.END: 16,
     Kind.SAY_AGAIN: 6,
     Kind.SAY_STALE: 6,
@@ -54,29 +54,37 @@ _WEIGHTS = {
 #: Older connections that operations reach, beside the newest.
 _LINES = 3
 
+#: Now and then a client reads nothing for so many operations.
+_STUCK_OPERATIONS = 400
+_STUCK_CHANCE = 600
+
 
 class Operation(NamedTuple):
-    """``line`` counts a client's connections from the newest, 0; ``count`` frames or milliseconds; ``choice``
-    is for ``Dice``; then the loop gets ``turns`` turns."""
+    """``line`` counts a client's connections from the newest, 0; ``amount`` is frames or milliseconds;
+    ``choice`` is for ``Dice``; then the loop gets ``turns`` turns."""
 
     kind: Kind
     client: int = 0
     line: int = 0
-    count: int = 0  # type: ignore[assignment]  # a tuple has a method of this name
+    amount: int = 0
     choice: int = 0
     turns: int = SETTLE
 
     def __str__(self) -> str:
-        after = "" if self.turns == SETTLE else f"; {self.turns} turns of the loop"
         match self.kind:
             case Kind.WAIT | Kind.JUMP:
-                return f"{self.kind}: {self.count} ms{after}"
+                what = f"{self.kind}: {self.amount} ms"
             case Kind.READ | Kind.ARRIVE:
-                return (
-                    f"client {self.client}: {self.kind}: up to {self.count} of connection -{self.line}{after}"
-                )
+                what = f"client {self.client}: {self.kind}: up to {self.amount}{self._where}"
+            case Kind.SAY_STALE | Kind.END | Kind.CANCEL:
+                what = f"client {self.client}: {self.kind}{self._where}"
             case _:
-                return f"client {self.client}: {self.kind} (connection -{self.line}, {self.choice}){after}"
+                what = f"client {self.client}: {self.kind}"
+        return what if self.turns == SETTLE else f"{what}; {self.turns} turns of the loop"
+
+    @property
+    def _where(self) -> str:
+        return f" (its last connection but {self.line})" if self.line else ""
 
 
 class Dice:
@@ -95,14 +103,21 @@ def draw(seed: int, clients: int) -> Iterator[Operation]:
     """Operations without end."""
     rng = random.Random(f"{seed}/operations")
     kinds = [kind for kind, weight in _WEIGHTS.items() for _ in range(weight)]
+    stuck, stuck_for = 0, 0
     while True:
-        dice = Dice(rng.getrandbits(128))
+        dice = Dice(rng.getrandbits(160))
         kind = kinds[dice.roll(len(kinds))]
         timed = kind is Kind.WAIT or kind is Kind.JUMP
+        client = dice.roll(clients)
+        if not dice.roll(_STUCK_CHANCE):
+            stuck, stuck_for = client, _STUCK_OPERATIONS
+        stuck_for -= 1
+        if kind is Kind.READ and client == stuck and stuck_for > 0:
+            continue
         yield Operation(
             kind,
-            dice.roll(clients),
-            0 if dice.roll(5) else dice.roll(_LINES),
+            client,
+            0 if dice.roll(3) else dice.roll(_LINES),
             _milliseconds(dice) if timed else 1 << dice.roll(7),
             dice.roll(1 << 48),
             SETTLE if dice.roll(4) else dice.roll(4),
@@ -112,5 +127,5 @@ def draw(seed: int, clients: int) -> Iterator[Operation]:
 def _milliseconds(dice: Dice) -> int:
     """Mostly less than an answer takes, sometimes longer than any timeout."""
     sort = dice.roll(100)
-    most = 20 if sort < 50 else 200 if sort < 85 else 1000 if sort < 98 else 6000
+    most = 20 if sort < 50 else 100 if sort < 88 else 600 if sort < 99 else 6000
     return 1 + dice.roll(most)

@@ -109,14 +109,13 @@ class ProxiedConnection:
             asyncio.create_task(self._pump(self._client, self._server, self.to_server), name="proxy: up"),
             asyncio.create_task(self._pump(self._server, self._client, self.to_client), name="proxy: down"),
         ]
-        try:
-            await asyncio.wait(self._pumps)
-        finally:
-            for pump in self._pumps:
-                pump.cancel()
-            await asyncio.gather(*self._pumps, return_exceptions=True)
-            self._client.close()
-            self._server.close()
+        with self._client, self._server:
+            try:
+                await asyncio.wait(self._pumps)
+            finally:
+                for pump in self._pumps:
+                    pump.cancel()
+                await asyncio.gather(*self._pumps, return_exceptions=True)
 
     async def _pump(self, source: socket.socket, sink: socket.socket, flow: Flow) -> None:
         try:

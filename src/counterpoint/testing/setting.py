@@ -19,9 +19,11 @@ from .operations import Dice
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """``slow_lease``: the swap of a lease suspends, as in a store. ``drains``: the run ends with a drain."""
+    """``slow_lease``: the swap of a lease suspends, as in a store. ``drains``: the run ends with a drain.
+    ``path_bytes``: what is on its way to a client that does not read."""
 
     bounds: Bounds
+    path_bytes: int
     slow_lease: bool
     drains: bool
 
@@ -30,7 +32,7 @@ def draw_setting(seed: int, clients: int) -> Setting:
     rng = random.Random(f"{seed}/setting")
     bounds = Bounds(
         limits=Limits(
-            max_sessions=clients + rng.randrange(3),
+            max_sessions=clients + 2 + rng.randrange(4),
             input_stall_ms=rng.choice((200, 1000)),
             max_pending_input_bytes=rng.choice((64, 512)) * KIB,
             max_pending_turns=rng.choice((1, 4)),
@@ -42,8 +44,8 @@ def draw_setting(seed: int, clients: int) -> Setting:
         ),
         lease=LeaseLimits(
             idle_ttl_s=rng.choice((0.0, 30.0)),
-            disconnect_grace_s=rng.choice((1.0, 5.0)),
-            reaper_interval_s=0.5,
+            disconnect_grace_s=rng.choice((2.0, 8.0)),
+            reaper_interval_s=0.2,
         ),
         journal=JournalLimits(
             max_bytes=rng.choice((96, 512)) * KIB,
@@ -58,7 +60,12 @@ def draw_setting(seed: int, clients: int) -> Setting:
             close_timeout_s=0.5,
         ),
     )
-    return Setting(bounds, slow_lease=rng.random() < 0.5, drains=rng.random() < 0.3)
+    return Setting(
+        bounds,
+        path_bytes=rng.choice((2, 32)) * KIB,
+        slow_lease=rng.random() < 0.5,
+        drains=rng.random() < 0.3,
+    )
 
 
 def draw_swap(dice: Dice) -> SwapPlan:

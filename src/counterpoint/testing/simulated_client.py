@@ -15,10 +15,14 @@ from typing import Any
 
 import msgspec
 
+from counterpoint.protocol.codes import EXPIRED_REASONS, CloseCode
+from counterpoint.protocol.commands import ResumeSession
+
 from .invariants.outcomes import Outcomes, Sent
 from .invariants.sequence import Place
 from .invariants.violation import Violation
 from .link import Closed, MemoryLink
+from .simulated_server import Upgrade
 from .witness import Witness
 
 CLOSES = "a recoverable error closes no connection"
@@ -29,6 +33,16 @@ _WRONG_TOKEN = "invalid_resume_token"
 
 #: Events that do not use up a number.
 _UNNUMBERED = ("session.resume", "session.heartbeat", "session.event_ack")
+
+#: What the server's last event says, by the close code that may follow it (wire contract, sections 1 and 2).
+_REASONS: dict[int, tuple[str, ...]] = {
+    CloseCode.NORMAL: ("client_closed", "model_closed", *EXPIRED_REASONS),
+    CloseCode.REFUSED: ("admin",),
+    CloseCode.INTERNAL: ("failed", "internal_error"),
+    CloseCode.DRAINED: ("drained",),
+    CloseCode.REPLACED: ("session.replaced",),
+    CloseCode.HANDSHAKE_TIMEOUT: ("config_timeout",),
+}
 
 #: Connections that a client remembers.
 KEPT_LINES = 4
@@ -69,16 +83,18 @@ class Line:
 
 
 class SimulatedClient:
-    """``connect(query)`` gives it a new connection to the server.
+    """``connect(upgrade, witness)`` gives it a new connection to the server, which ``witness`` may watch.
 
-    ``query``: ``autostart`` and ``duplex``, and what a stock client puts into its URL to resume.
+    A stock client resumes by what its request says, any other by its first event.
     """
 
-    def __init__(self, name: str, traits: Traits, connect: Callable[[dict[str, Any]], MemoryLink]) -> None:
+    def __init__(self, name: str, traits: Traits, connect: Callable[[Upgrade, Witness], MemoryLink]) -> None:
         self.name = name
         self.traits = traits
         self._connect = connect
         self._commands = 0
+        #: What it said last, to tell of.
+        self.said = ""
         #: Its connections, the newest last.
         self.lines: list[Line] = []
         self.session_id: str | None = None
@@ -91,6 +107,7 @@ class SimulatedClient:
             extended=traits.extended,
             numbered=traits.numbered,
             detected=traits.detected,
+            acknowledges=traits.session.get("playback_commit_policy") == "ack_only",
             outcomes=self.outcomes,
         )
         #: Numbered commands that the server is not known to have used.
@@ -108,7 +125,7 @@ class SimulatedClient:
 
     def open(self, update: dict[str, Any], *, autostart: bool) -> None:
         """Start a session and configure it; without ``autostart`` the update starts it."""
-        line = Line(self._connect({"autostart": autostart, "duplex": self.traits.extended}))
+        line = Line(self._connect(Upgrade(autostart, self.traits.extended), self.witness))
         self.lines.append(line)
         self.say(update, line=line, numbered=self.traits.numbered)
 
@@ -126,7 +143,7 @@ class SimulatedClient:
         assert self.session_id is not None
         token, after = self.tokens[0], max(0, self.cursor - back)
         if self.traits.extended:
-            line = Line(self._connect({"autostart": False}), self.session_id, token, policy, after)
+            line = Line(self._connect(Upgrade(), self.witness), self.session_id, token, policy, after)
             request: dict[str, Any] = {
                 "type": "session.resume",
                 "session_id": self.session_id,
@@ -138,8 +155,14 @@ class SimulatedClient:
         else:
             for old in self.lines:  # such a client comes back because it lost its connection
                 old.link.reset()
-            query = {"resume": self.session_id, "resume_token": token, "after": after}
-            line = Line(self._connect(query), self.session_id, token, "full", after)
+                old.closed = old.closed or Closed(None)
+            resume = ResumeSession(
+                session_id=self.session_id, resume_token=token, last_received_server_event_seq=after
+            )
+            line = Line(
+                self._connect(Upgrade(resume=resume), self.witness), self.session_id, token, "full", after
+            )
+        self.said = f"after {after}, replay {line.policy}"
         self.lines.append(line)
         del self.lines[:-KEPT_LINES]
 
@@ -198,13 +221,14 @@ class SimulatedClient:
     def _frame(self, command: dict[str, Any]) -> str:
         self._commands += 1
         command["event_id"] = f"{self.name}.{self._commands}"
-        return json.dumps(command)
+        self.said = json.dumps(command)
+        return self.said
 
     # ------------------------------------------------------------------ listening
 
     def read(self, line: Line) -> bool:
         """Take the next thing that a connection holds; whether there was one."""
-        sent = line.link.read()
+        sent = None if line.closed is not None else line.link.read()
         if sent is None:
             return False
         if isinstance(sent, Closed):
@@ -266,34 +290,14 @@ class SimulatedClient:
     # ------------------------------------------------------------------ ends
 
     def _closed(self, line: Line, closed: Closed) -> None:
-        """A connection ended; the server must have had a reason."""
-        kind = line.last.get("type", "")
+        """A connection ended; if the server ended it, it must have had a reason, and said it."""
         code = line.last.get("error", {}).get("code")
-        match closed.code:
-            case None:
-                pass
-            case 1000 | 1012:
-                self._require(
-                    closed, kind in ("session.closed", "session.expired") or code == "session_expired"
-                )
-            case 4001:
-                self._require(closed, kind == "session.replaced" or not self.traits.extended)
-            case 1008 if line.place is None:
-                self._refused(line, code)
-            case 1011:
-                self._require(closed, True)
-            case 1013:
-                pass
-            case 4408:
-                self._require(closed, code == "config_timeout")
-            case _:
-                pass
-
-    def _require(self, closed: Closed, reason: bool) -> None:
-        if not reason and self.traits.extended:
-            raise Violation(
-                CLOSES, f"{self.name} was closed with {closed.code} ({closed.reason}) for nothing"
-            )
+        if closed.code == CloseCode.REFUSED and line.place is None:
+            self._refused(line, code)
+        elif closed.code not in (None, CloseCode.TRY_AGAIN) and self.traits.extended:
+            told = code or line.last.get("reason") or line.last.get("type")
+            if told not in _REASONS.get(closed.code, ()):
+                raise Violation(CLOSES, f"{self.name} was closed with {closed.code} after {told}")
 
     def _refused(self, line: Line, code: str | None) -> None:
         """A resume was refused. A token that the server does not know is forgotten."""

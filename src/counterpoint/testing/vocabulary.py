@@ -16,12 +16,28 @@ import pybase64
 from .operations import Dice
 from .simulated_client import Line, SimulatedClient, Traits
 
+#: More than any answer lasts.
+_ALL_MS = 1_000_000
+
+#: Keys of a script by which the model misbehaves.
+_FAULT_KEYS = (
+    "cleanup_delay_ms",
+    "fail_at_chunk",
+    "fail_open",
+    "fail_transcript",
+    "hang",
+    "hang_on_close",
+    "ignore_cancel_ms",
+    "open_delay_ms",
+    "stall_first_ms",
+)
+
 #: Frames that are not commands.
 _GARBAGE = ("", "not json", "[]", '{"type": 7}', '{"type": "no.such.event"}', '{"type": "playback.ack"}')
 
 
-def traits(dice: Dice) -> Traits:
-    """What kind of client opens a session."""
+def traits(dice: Dice, *, may_hang: bool) -> Traits:
+    """What kind of client opens a session. ``may_hang``: its model side may never let go of its slot."""
     extended = dice.roll(6) > 0
     detected = dice.roll(2) == 0
     detection: dict[str, Any] | None = None
@@ -34,7 +50,9 @@ def traits(dice: Dice) -> Traits:
             "create_response": dice.roll(8) > 0,
         }
     scripts = [script(dice) for _ in range(1 + dice.roll(4))]
-    scripts[0] |= _LIFECYCLES.get(dice.roll(12), {})
+    scripts[0] |= _LIFECYCLES.get(dice.roll(16), {})
+    if may_hang and dice.roll(4) == 0:
+        scripts[0]["hang_on_close"] = True
     session: dict[str, Any] = {
         "audio": {"input": {"turn_detection": detection, "transcription": {} if dice.roll(3) == 0 else None}},
         "extra_body": {"script": scripts},
@@ -71,6 +89,8 @@ _FAULTS: tuple[dict[str, Any], ...] = (
     {"tool_calls": [{"name": "look_up", "arguments": '{"what": "a rather long argument"}'}]},
     {"listen": True},
     {"echo_history": True},
+    {"echo_history": True, "pace": "burst", "audio_ms": 100},
+    {"echo_history": True, "pace": "burst", "audio_ms": 0},
     {"fail_transcript": True},
 )
 
@@ -80,7 +100,6 @@ _LIFECYCLES: dict[int, dict[str, Any]] = {
     1: {"fail_open": True},
     2: {"cleanup_delay_ms": 400},
     3: {"cleanup_delay_ms": 1800},
-    4: {"hang_on_close": True},
 }
 
 
@@ -89,11 +108,15 @@ def hangs(traits: Traits) -> bool:
     return any(script.get("hang_on_close") for script in traits.session["extra_body"]["script"])
 
 
-def say(client: SimulatedClient, dice: Dice, *, line: Line | None = None) -> str:
-    """Say one thing, on an older connection if ``line`` is given; returns what it was."""
-    speak = _COMMANDS[dice.roll(len(_COMMANDS))]
-    speak(client, dice, line)
-    return speak.__name__.strip("_")
+def faults_of(traits: Traits) -> list[str]:
+    """What its scripts do that models should not."""
+    scripts = traits.session["extra_body"]["script"]
+    return [f"script {key}" for script in scripts for key in script if key in _FAULT_KEYS]
+
+
+def say(client: SimulatedClient, dice: Dice, *, line: Line | None = None) -> None:
+    """Say one thing; ``line`` is an older connection to say it on."""
+    _COMMANDS[dice.roll(len(_COMMANDS))](client, dice, line)
 
 
 def say_own_item(client: SimulatedClient, line: Line | None = None) -> None:
@@ -121,20 +144,13 @@ def _append(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
     return None
 
 
-def _commit(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "input_audio_buffer.commit"}, line=line)
+def _plain(name: str, **fields: str) -> _Speaker:
+    """A command that is always the same."""
 
+    def speak(client: SimulatedClient, _dice: Dice, line: Line | None) -> None:
+        client.say({"type": name, **fields}, line=line)
 
-def _clear(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "input_audio_buffer.clear"}, line=line)
-
-
-def _text(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "input.text.append", "text": "typed"}, line=line)
-
-
-def _cancel_input(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "input.cancel"}, line=line)
+    return speak
 
 
 # --------------------------------------------------------------------------- responses
@@ -155,18 +171,10 @@ def _cancel(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
     client.say(command, line=line)
 
 
-def _barge_in(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "barge_in"}, line=line)
-
-
-def _clear_output(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "output_audio_buffer.clear"}, line=line)
-
-
 # --------------------------------------------------------------------------- items
 
 
-def _item(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
+def _item(client: SimulatedClient, _dice: Dice, line: Line | None) -> None:
     say_own_item(client, line)
 
 
@@ -179,21 +187,22 @@ def _item_command(name: str) -> _Speaker:
             command |= {"content_index": 0, "audio_end_ms": 20 * dice.roll(20)}
         client.say(command, line=line)
 
-    speak.__name__ = name
     return speak
 
 
 def _ack_playback(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
     order = client.witness.items.order
     if order:
-        item_id = order[-1 - dice.roll(min(3, len(order)))]
-        client.say({"type": "playback.ack", "item_id": item_id, "played_ms": 20 * dice.roll(40)}, line=line)
+        item_id, played_ms = order[-1 - dice.roll(min(3, len(order)))], 20 * dice.roll(40)
+        client.witness.history.acknowledged(played_ms, item_id=item_id)
+        client.say({"type": "playback.ack", "item_id": item_id, "played_ms": played_ms}, line=line)
 
 
 def hear_out(client: SimulatedClient) -> None:
     """Whatever was sent has been played: nothing waits for playback any more."""
     for response_id in client.witness.responses.running:
-        client.say({"type": "playback.ack", "response_id": response_id, "played_ms": 1_000_000})
+        client.witness.history.acknowledged(_ALL_MS, response_id=response_id)
+        client.say({"type": "playback.ack", "response_id": response_id, "played_ms": _ALL_MS})
 
 
 # --------------------------------------------------------------------------- session
@@ -204,15 +213,11 @@ def _update(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
     client.say({"type": "session.update", "session": session}, line=line)
 
 
-def _acknowledge(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
+def _acknowledge(client: SimulatedClient, _dice: Dice, line: Line | None) -> None:
     sequence = client.witness.sequence
     if line is None and client.line is not None:
         sequence.acknowledged = max(sequence.acknowledged, client.cursor)
         client.say({"type": "session.event_ack", "server_event_seq": client.cursor})
-
-
-def _heartbeat(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
-    client.say({"type": "session.heartbeat"}, line=line)
 
 
 def _garbage(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
@@ -230,22 +235,22 @@ def _close(client: SimulatedClient, dice: Dice, line: Line | None) -> None:
 #: How often each is said, by how often it stands here.
 _COMMANDS: tuple[_Speaker, ...] = (
     *([_append] * 14),
-    *([_commit] * 3),
+    *([_plain("input_audio_buffer.commit")] * 3),
     *([_create] * 4),
     *([_item] * 4),
-    _text,
-    _clear,
-    _cancel_input,
+    _plain("input.text.append", text="typed"),
+    _plain("input_audio_buffer.clear"),
+    _plain("input.cancel"),
     *([_cancel] * 2),
-    _barge_in,
-    _clear_output,
+    _plain("barge_in"),
+    _plain("output_audio_buffer.clear"),
     _item_command("retrieve"),
     _item_command("truncate"),
     _item_command("delete"),
     *([_ack_playback] * 3),
     _update,
     *([_acknowledge] * 2),
-    *([_heartbeat] * 2),
+    *([_plain("session.heartbeat")] * 2),
     _garbage,
     _close,
 )

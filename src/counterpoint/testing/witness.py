@@ -9,32 +9,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from .invariants.fence import Fence
 from .invariants.heard import Heard
+from .invariants.history import History
 from .invariants.items import Items
 from .invariants.outcomes import Outcomes
 from .invariants.responses import Responses
 from .invariants.sequence import Place, Sequence
-from .invariants.violation import Violation
-
-SILENCED = "no audio of an interrupted response after its end"
 
 
 class Witness:
-    """``extended``: its connections are; ``numbered``: its input is; ``detected``: a detector finds turns."""
+    """``extended``: its connections are; ``numbered``: its input is; ``detected``: a detector finds turns;
+    ``acknowledges``: what was heard is what it acknowledges."""
 
-    def __init__(self, *, extended: bool, numbered: bool, detected: bool, outcomes: Outcomes) -> None:
+    def __init__(
+        self, *, extended: bool, numbered: bool, detected: bool, acknowledges: bool, outcomes: Outcomes
+    ) -> None:
         self._numbered = numbered
+        self._acknowledges = acknowledges
         self.sequence = Sequence(extended=extended)
         self.responses = Responses()
         self.items = Items()
         self.heard = Heard(detected=detected)
+        self.history = History()
+        self.fence = Fence()
         self.outcomes = outcomes
         #: Events were lost and a snapshot came instead.
         self.torn = False
-        #: The connection that was told all items anew, last.
-        self._restated_to: Place | None = None
-        #: Responses that were cancelled, with the stamp of their end.
-        self._cancelled: dict[str, int] = {}
         self._handlers = {
             "conversation.item.added": self.items.added,
             "conversation.item.done": self.items.done,
@@ -46,12 +47,11 @@ class Witness:
         """An event of a connection that is, or was, attached; ``stamp`` says when it was written."""
         if "server_event_seq" in event:
             if self._may_hide_a_gap(place, event):
-                self.torn = True
-                self.responses.tear()
+                self._tear()
             if self.sequence.take(place, event):
                 self._take_new(event, stamp)
-            elif event["type"] == "response.output_audio.delta":
-                self._check_silence(event, stamp)
+            else:
+                self.fence.take_again(event, stamp)
             return
         match event["type"]:
             case "session.skipped":
@@ -62,47 +62,44 @@ class Witness:
             case "error":
                 self.outcomes.error(event["error"])
             case "conversation.item.added" | "conversation.item.done":
-                self._restated(place, event)
+                self._restated(event)
             case _:
                 pass
 
     def _take_new(self, event: dict[str, Any], stamp: int) -> None:
         self.responses.take(event)
-        if event["type"] == "response.done" and event["response"]["status"] == "cancelled":
-            self._cancelled[event["response"]["id"]] = stamp
+        self.fence.take(event, stamp, out_of_band=self.responses.is_out_of_band(event.get("response_id")))
         handler = self._handlers.get(event["type"])
         if handler is not None:
             handler(event)
         self.outcomes.take(event)
         if self._numbered:
             self.heard.take(event)
+        if self._acknowledges and not self.torn:
+            self.history.take(event)
 
-    def _check_silence(self, event: dict[str, Any], stamp: int) -> None:
-        """Audio that was seen before is sent again."""
-        ended = self._cancelled.get(event["response_id"])
-        if ended is not None and stamp > ended:
-            raise Violation(SILENCED, f"{event['response_id']} ended at step {ended}, heard again at {stamp}")
+    def _tear(self) -> None:
+        self.torn = True
+        self.responses.tear()
+        self.heard.tear()
 
     def _snapshot(self, place: Place, event: dict[str, Any]) -> None:
         ahead = self.sequence.snapshot(place, event)
         items = event["conversation"]["items"]
         if ahead > 0:
-            self.torn = True
-            self.responses.tear()
+            self._tear()
             self.responses.resync(event["active_response"])
             self.items.replace(items)
         elif ahead == 0:
             self.items.compare(items)
 
     def _may_hide_a_gap(self, place: Place, event: dict[str, Any]) -> bool:
-        """A stock connection with a gap and nothing to restate sees a hole, as for an extension event."""
+        """With a gap and nothing to restate, a stock connection sees a hole and nothing else."""
         return not self.sequence.extended and place.untouched and event["server_event_seq"] != place.next
 
-    def _restated(self, place: Place, event: dict[str, Any]) -> None:
-        """A stock connection with a gap is told every item, without numbers."""
-        if self._restated_to is not place:
-            self._restated_to = place
-            self.torn = True
+    def _restated(self, event: dict[str, Any]) -> None:
+        """A stock connection with a gap is told every item, without numbers; the first has none before it."""
+        if event["type"] == "conversation.item.added" and event["previous_item_id"] is None:
+            self._tear()
             self.items.restart()
-            self.responses.tear()
         self._handlers[event["type"]](event)

@@ -37,6 +37,7 @@ class Heard:
         self._clears: list[tuple[int, int]] = []
         self._refused: dict[str, None] = {}
         self._start = 0
+        self._torn = False
         self._spoken: dict[str, int] = {}
         self._items: dict[str, tuple[int, int]] = {}
 
@@ -67,6 +68,10 @@ class Heard:
                 EXACTLY_ONCE, f"{input_audio_ms} ms were heard up to number {number}, {expected} ms were sent"
             )
 
+    def tear(self) -> None:
+        """Events were lost: which commit an item belongs to is not known any more."""
+        self._torn = True
+
     # ------------------------------------------------------------------ events
 
     def take(self, event: dict[str, Any]) -> None:
@@ -79,7 +84,7 @@ class Heard:
                 start = self._spoken.pop(event["item_id"], None)
                 if start is not None:
                     self._items[event["item_id"]] = (start, event["audio_end_ms"] * SAMPLES_PER_MS)
-            case "input_audio_buffer.committed" if not self._detected:
+            case "input_audio_buffer.committed" if not self._detected and not self._torn:
                 self._committed(event["item_id"])
             case "conversation.item.retrieved":
                 self._compare(event["item"])
@@ -89,7 +94,7 @@ class Heard:
     def _committed(self, item_id: str) -> None:
         """The oldest commit that was not refused is the one; commits are answered in order."""
         while self._commits and self._commits[0][0] in self._refused:
-            del self._commits[0]
+            self._commits.pop(0)
         if not self._commits:
             raise Violation(EXACTLY_ONCE, f"{item_id} was committed by nobody")
         _, number, end = self._commits.pop(0)

@@ -3,7 +3,7 @@
 Owns: one end per response, one response at a time, what the parts add up to, where each sample comes from
 (CASE-INV-2 to CASE-INV-6).
 Does not own: numbers (``sequence``), the order of items in the conversation (``items``).
-Here because: what a person hears and reads is these events; in them nothing may be lost, doubled or mixed.
+Here because: what a person hears and reads is these events; nothing may be lost, doubled or mixed in them.
 
 Takes each event once, in the order of its number. After a gap, what was missed is not held against anybody.
 """
@@ -78,6 +78,8 @@ class Responses:
         self._seen = 0
         #: What to add to ``place`` for a response's number; None while that is not known.
         self._offset: int | None = 0
+        #: Events were lost: a response beside the active one may have begun among them.
+        self._torn = False
         self._handlers = {
             "response.created": self._created,
             "response.done": self._done,
@@ -100,9 +102,10 @@ class Responses:
     def running(self) -> list[str]:
         return list(self._running)
 
-    def status(self, response_id: str) -> str | None:
-        """How a response ended."""
-        return self._over.get(response_id)
+    def is_out_of_band(self, response_id: str | None) -> bool:
+        """Whether a response that runs is none of the conversation; one whose beginning was missed may be."""
+        response = self._running.get(response_id or "")
+        return response is not None and response.out_of_band
 
     # ------------------------------------------------------------------ what comes
 
@@ -120,7 +123,7 @@ class Responses:
 
     def tear(self) -> None:
         """Events were lost: what was running may be over, and others may have come and gone."""
-        self._offset = None
+        self._offset, self._torn = None, True
         for response in self._running.values():
             response.torn = response.audio_torn = True
 
@@ -151,7 +154,7 @@ class Responses:
             return response
         if response_id in self._over:
             raise Violation(ONE_DONE, f"{event['type']} of {response_id}, which is over")
-        if self._offset is not None:
+        if not self._torn:
             raise Violation(ONE_DONE, f"{event['type']} of {response_id}, which was never created")
         return self._adopt(response_id, out_of_band=True)
 

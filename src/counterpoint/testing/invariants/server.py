@@ -27,7 +27,7 @@ BOUNDED = "what is held is bounded and never negative"
 EMPTY = "CASE-INV-9"
 
 #: What the loop may need beyond the exact time.
-_SLACK_S = 0.5
+_SLACK_S = 0.05
 
 
 @dataclass(slots=True)
@@ -52,8 +52,11 @@ class ServerChecks:
         self._swapping = swapping
         self._watched: dict[str, _Watched] = {}
 
-    def after_step(self, now: float, *, settled: bool, session_id: str | None) -> None:
-        """``settled``: nothing is ready to run, or half done. ``session_id``: only it was touched."""
+    def after_step(self, now: float, *, settled: bool, session_id: str | None = None) -> None:
+        """``settled``: nothing is ready to run, so nothing is half done.
+
+        ``session_id``: that session alone was touched; None: any may have been.
+        """
         if session_id is None:
             for live in self._manager.sessions:
                 self._check(live, now, settled)
@@ -100,11 +103,11 @@ class ServerChecks:
 
     def _check_bounds(self, live: LiveSession) -> None:
         input_bytes, limits = live.machine.held_input_bytes, self._bounds.limits
-        log_bytes, most = live.log.bytes_held, self._bounds.journal.max_bytes
+        journal_bytes, most = live.log.journal_bytes, self._bounds.journal.max_bytes
         if not 0 <= input_bytes <= limits.max_pending_input_bytes:
             raise Violation(BOUNDED, f"{live.id} holds {input_bytes} bytes of input")
-        if live.log.pending_bytes < 0 or live.log.journal_bytes < 0 or log_bytes > most:
-            raise Violation(BOUNDED, f"{live.id} holds {log_bytes} bytes of output")
+        if live.log.pending_bytes < 0 or not 0 <= journal_bytes <= most:
+            raise Violation(BOUNDED, f"{live.id} retains {journal_bytes} bytes of output")
 
     def _check_owner(self, live: LiveSession) -> None:
         owner, lease = live.attachments.attached, live.lease
