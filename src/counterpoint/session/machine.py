@@ -230,8 +230,13 @@ class SessionMachine:
         """When ``DeadlineReached`` is due, if nothing else comes before."""
         if not self.is_open:
             return None
-        deadlines = (part.deadline() for part in self._timed)
-        return min((at for at in deadlines if at is not None), default=None)
+        # Asked after every step, so without a generator.
+        earliest: float | None = None
+        for part in self._timed:
+            at = part.deadline()
+            if at is not None and (earliest is None or at < earliest):
+                earliest = at
+        return earliest
 
     def _expire(self) -> None:
         for part in self._timed:

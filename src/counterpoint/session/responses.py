@@ -12,7 +12,6 @@ the one place where stale output dies.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import assert_never
 
 from counterpoint.limits import Limits
@@ -264,26 +263,33 @@ class Responses:
             response.last_output_at += paused
 
     def deadline(self) -> float | None:
-        deadlines = [at for response in self._running.values() for at in self._deadlines(response)]
-        return min(deadlines, default=None)
+        earliest: float | None = None
+        for response in self._running.values():
+            at = self._deadline(response)
+            if at is not None and (earliest is None or at < earliest):
+                earliest = at
+        return earliest
 
     def expire(self) -> None:
         """End the responses whose model is silent, or speaks, for too long."""
         for response in list(self._running.values()):
-            if not any(at <= self._state.now for at in self._deadlines(response)):
+            deadline = self._deadline(response)
+            if deadline is None or deadline > self._state.now:
                 continue
             if self._state.now >= response.started_at + self._limits.max_response_s > response.started_at:
                 self._stop(response)
             else:
                 self.fail(response, FailureCode.MODEL_TIMEOUT)
 
-    def _deadlines(self, response: RunningResponse) -> Iterator[float]:
+    def _deadline(self, response: RunningResponse) -> float | None:
+        """When the model has been silent for too long, or has spoken for too long."""
         if response.outcome is not None or self._state.model is not ModelSide.OPEN:
-            return
-        if self._limits.response_timeout_s:
-            yield response.last_output_at + self._limits.response_timeout_s
-        if self._limits.max_response_s:
-            yield response.started_at + self._limits.max_response_s
+            return None
+        silent_s, speaking_s = self._limits.response_timeout_s, self._limits.max_response_s
+        if not speaking_s:
+            return response.last_output_at + silent_s if silent_s else None
+        ends_at = response.started_at + speaking_s
+        return min(ends_at, response.last_output_at + silent_s) if silent_s else ends_at
 
     def _stop_too_long(self, response: RunningResponse) -> None:
         most = self._limits.max_response_s * response.config.audio.output.format.rate

@@ -34,15 +34,22 @@ from .script import Call, Message, Part, Script
 RAMP_STRIDE: Final = 7919
 RAMP_MASK: Final = 0x7FFF
 
+#: The ramp over one turn of its values; a chunk is cut out of it, since making it anew costs more than the
+#: rest of a session's work on it.
+_TURN: Final = np.arange(RAMP_MASK + 1, dtype="<i2").tobytes()
+
 #: Arguments of a call come in pieces of so many characters, so that a call can be interrupted half-way.
 ARGUMENT_PIECE: Final = 16
 
 
 def ramp(response: int, start: int, samples: int) -> bytes:
     """Samples ``start`` to ``start + samples`` of response number ``response``: int16 at 24 kHz."""
-    first = (response * RAMP_STRIDE + start) & RAMP_MASK
-    values = np.arange(first, first + samples, dtype=np.int64) & RAMP_MASK
-    return values.astype("<i2").tobytes()
+    first = 2 * ((response * RAMP_STRIDE + start) & RAMP_MASK)
+    end = first + 2 * samples
+    if end <= len(_TURN):
+        return _TURN[first:end]
+    turns, rest = divmod(end, len(_TURN))
+    return (_TURN * turns + _TURN[:rest])[first:]
 
 
 @dataclass(frozen=True, slots=True)
