@@ -50,6 +50,11 @@ def test_absent_parts_of_content_are_not_shown() -> None:
     assert msgspec.to_builtins(OutputAudio()) == {"type": "output_audio"}
 
 
+def test_input_whose_transcript_is_not_known_yet_says_so() -> None:
+    """The history of ``@openai/agents-realtime`` refuses an ``input_audio`` part without the key."""
+    assert msgspec.to_builtins(InputAudio()) == {"type": "input_audio", "transcript": None}
+
+
 def test_each_content_type_becomes_its_own_class() -> None:
     parts = (
         {"type": "input_text", "text": "t"},

@@ -5,7 +5,7 @@ Does not own: the history itself, ids and positions in it (``session.conversatio
 Here because: items travel in both directions and are stored; one type serves all three.
 
 An item encodes (``msgspec.json.encode``) to the official shape. Optional keys of a content part are
-absent when None; audio is raw bytes here and Base64 on the wire.
+absent when None, the transcript of input apart; audio is raw bytes here and Base64 on the wire.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class InputAudio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio
     """``audio`` is in the session's input format; events leave it out, ``retrieved`` carries it."""
 
     audio: bytes | None = None
-    transcript: str | None = None
+    #: Null on the wire until it is known: clients that validate their history refuse a part without it.
+    #: (What a factory made is never omitted, a plain default is.)
+    transcript: str | None = msgspec.field(default_factory=lambda: None)
 
 
 class InputImage(msgspec.Struct, frozen=True, tag_field="type", tag="input_image", omit_defaults=True):
