@@ -10,7 +10,7 @@ import pytest
 
 from .client import AMP, MANUAL, Caller, append, respond, tone, update, user_says
 from .wire import Event
-from .world import World
+from .world import World, until
 
 LONG: Event = {"audio_ms": 30_000, "chunk_ms": 20}
 BURST: Event = {"audio_ms": 400, "pace": "burst"}
@@ -77,11 +77,17 @@ async def test_d03_a_cancel_of_nothing_is_an_error_and_no_more(world: World) -> 
     assert statuses == ["cancelled", "completed", "completed"]
 
 
-async def test_d05_a_cancel_before_the_first_output_leaves_none(world: World) -> None:
-    """Case D-05. Created, cancelled, no delta ever; the next one is accepted in the same breath."""
+@pytest.mark.parametrize("one_segment", [True, False])
+async def test_d05_a_cancel_before_the_first_output_leaves_none(world: World, one_segment: bool) -> None:
+    """Case D-05. Created, cancelled, no delta ever, whether the model was asked yet or not."""
     await world.serve()
     caller = await world.call(BURST | {"stall_first_ms": 1000}, BURST)
-    await caller.send(user_says("hello"), respond(), CANCEL)
+    if one_segment:
+        await caller.send(user_says("hello"), respond(), CANCEL)
+    else:
+        await caller.ask()
+        await until(lambda: world.calls(caller.id, "generate"), what="a model that was asked")
+        await caller.send(CANCEL)
     sent = time.monotonic()
     first = await caller.done()
     assert time.monotonic() - sent < 0.8  # before the model would have begun
