@@ -265,6 +265,21 @@ def test_a_result_for_a_deleted_call_is_late() -> None:
     assert [error.code for error in driver.errors] == [ErrorCode.LATE_FUNCTION_CALL_OUTPUT]
 
 
+@pytest.mark.parametrize("call_too", [False, True])
+def test_a_result_among_the_input_of_a_response_comes_with_its_call(call_too: bool) -> None:
+    """Case G-02: the call is one of the conversation, or an entry before the result."""
+    driver, (call_id,) = called("f")
+    if call_too:
+        call_id = "mine"
+    answer = FunctionCallOutput(call_id=call_id, output="1")
+    entries = (FunctionCall(call_id=call_id, name="f", arguments="{}"), answer) if call_too else (answer,)
+    history = driver.ask(input=entries).history
+    assert [(item.type, item.call_id) for item in history] == [
+        ("function_call", call_id),
+        ("function_call_output", call_id),
+    ]
+
+
 def test_a_restored_call_can_be_answered() -> None:
     driver = Driver()
     call = FunctionCall(id="restored", call_id="call_9", name="f", arguments="{}")

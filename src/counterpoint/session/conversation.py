@@ -12,7 +12,7 @@ names a generated item that was deleted meanwhile is ignored: a client may delet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.errors import ProtocolError
@@ -217,18 +217,8 @@ class Conversation:
         Left out: answers of which nothing was heard, calls whose arguments are not complete, results whose
         call was deleted.
         """
-        entries = [entry for item_id in self if (entry := self._seen(item_id, heard)) is not None]
-        results: dict[str | None, list[HistoryItem]] = {}
-        for entry in entries:
-            if entry.type == RESULT:
-                results.setdefault(entry.call_id, []).append(entry)
-        history: list[HistoryItem] = []
-        for entry in entries:
-            if entry.type != RESULT:
-                history.append(entry)
-            if entry.type == CALL:
-                history += results.get(entry.call_id, ())
-        return tuple(history)
+        entries = (self._seen(item_id, heard) for item_id in self)
+        return results_behind_calls([entry for entry in entries if entry is not None])
 
     # ------------------------------------------------------------------ inside
 
@@ -249,3 +239,18 @@ class Conversation:
     def _open(self, response_id: str, record: Generated) -> None:
         self._order.insert(record.head.id, self._order.before(_Slot(response_id)))
         self._records[record.head.id] = record
+
+
+def results_behind_calls(entries: Sequence[HistoryItem]) -> tuple[HistoryItem, ...]:
+    """``entries`` with every result directly behind its call; a result whose call is missing is left out."""
+    results: dict[str | None, list[HistoryItem]] = {}
+    for entry in entries:
+        if entry.type == RESULT:
+            results.setdefault(entry.call_id, []).append(entry)
+    history: list[HistoryItem] = []
+    for entry in entries:
+        if entry.type != RESULT:
+            history.append(entry)
+        if entry.type == CALL:
+            history += results.get(entry.call_id, ())
+    return tuple(history)

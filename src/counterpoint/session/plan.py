@@ -8,7 +8,7 @@ same request, so both are made here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ from counterpoint.protocol.ids import IdSource
 from counterpoint.protocol.items import FunctionCall, FunctionCallOutput, Item, ItemReference
 from counterpoint.protocol.response_options import ResponseOptions
 
-from .conversation import Conversation
+from .audio_shelf import AudioShelf
+from .conversation import Conversation, results_behind_calls
 from .given import complete
 from .playback import PlaybackLedger
+from .records import CALL, RESULT, Given
 from .state import RunState
 from .tools import ToolLedger
 
@@ -138,8 +140,8 @@ class Planner:
                 history += [known[entry.id]] if entry.id in known else []
             else:
                 self._check_call(entry, entries, param)
-                history += self._as_history(complete(entry, self._state, self._ids, param))
-        return tuple(history)
+                history.append(_as_history(complete(entry, self._state, self._ids, param)))
+        return results_behind_calls(_with_calls(history, known.values()))
 
     def _check_call(self, entry: Item, entries: tuple[Item | ItemReference, ...], param: str) -> None:
         """A result must belong to a call, of the conversation or among the entries (case G-02)."""
@@ -149,11 +151,23 @@ class Planner:
             code = ErrorCode.UNKNOWN_FUNCTION_CALL_OUTPUT
             raise ProtocolError(code, "there is no such call", param=f"{param}.call_id")
 
-    def _as_history(self, item: Item) -> tuple[HistoryItem, ...]:
-        """``item`` as a model sees it, without being part of the conversation."""
-        scratch = Conversation(max_audio_bytes=2**62)
-        scratch.add(item)
-        return scratch.history(lambda _: None)
+
+def _as_history(item: Item) -> HistoryItem:
+    """``item`` as a model sees it, without being part of the conversation."""
+    shelf = AudioShelf(max_bytes=2**62)
+    return Given(item, None, shelf).history(shelf)
+
+
+def _with_calls(entries: list[HistoryItem], known: Collection[HistoryItem]) -> list[HistoryItem]:
+    """``entries`` and, in front of a result that came without its call, the call of the conversation."""
+    named = {entry.call_id for entry in entries if entry.type == CALL}
+    calls = {entry.call_id: entry for entry in known if entry.type == CALL and entry.call_id not in named}
+    complete_entries: list[HistoryItem] = []
+    for entry in entries:
+        if entry.type == RESULT and (call := calls.pop(entry.call_id, None)) is not None:
+            complete_entries.append(call)
+        complete_entries.append(entry)
+    return complete_entries
 
 
 def _refused(param: str, message: str) -> ProtocolError:
