@@ -46,6 +46,10 @@ def tone(ms: int, level: float) -> bytes:
     return round(level * 32767).to_bytes(2, "little") * (ms * BYTES_PER_MS // 2)
 
 
+#: A turn as that detector finds it: speech, and the silence that ends it.
+TURN = tone(400, 0.9) + tone(700, 0.0)
+
+
 def append(pcm: bytes, **fields: Any) -> Event:
     return {"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode(), **fields}
 
@@ -288,6 +292,11 @@ class Caller:
         )
         response: Event = event["response"]
         return response
+
+    async def quiet(self) -> None:
+        """Wait for every event that follows at once from what was sent: a numbered answer overtakes none."""
+        await self.send(update())
+        await self.expect("session.updated")
 
     def has_ended(self, response_id: str) -> bool:
         return any(event["response"]["id"] == response_id for event in self.events("response.done"))

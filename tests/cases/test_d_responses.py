@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .client import AMP, MANUAL, Caller, append, respond, tone, update, user_says
+from .client import AMP, MANUAL, TURN, Caller, append, respond, tone, update, user_says
 from .wire import Event
 from .world import World, until
 
@@ -18,17 +18,6 @@ BURST: Event = {"audio_ms": 400, "pace": "burst"}
 CANCEL: Event = {"type": "response.cancel"}
 #: In a session of ``duplex=1`` without a detector a commit starts a response by itself.
 COMMIT: Event = {"type": "input_audio_buffer.commit"}
-HEARTBEAT: Event = {"type": "session.heartbeat"}
-
-#: A turn as the ``amp`` detector finds it: speech, and the silence that ends it.
-TURN = tone(400, 0.9) + tone(700, 0.0)
-
-
-async def quiet(caller: Caller) -> None:
-    """Everything that was sent has had its effect."""
-    await caller.send(HEARTBEAT)
-    await caller.expect("session.heartbeat_ack")
-
 
 # --------------------------------------------------------------------------- create and cancel
 
@@ -54,7 +43,7 @@ async def test_d01_a_create_behind_the_speech_that_creates_one_is_refused(world:
     await caller.send(append(TURN), respond() | {"event_id": "c2"})
     await caller.error("conversation_already_has_active_response", event_id="c2")
     assert (await caller.done())["status"] == "completed"
-    await quiet(caller)
+    await caller.quiet()
     assert len(caller.events("response.created")) == 1
 
 

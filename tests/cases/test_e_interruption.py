@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .client import AMP, BYTES_PER_MS, Caller, append, tone
+from .client import AMP, BYTES_PER_MS, TURN, Caller, append, tone
 from .wire import Event
 from .world import World, until
 
@@ -18,10 +18,6 @@ BURST: Event = {"audio_ms": 400, "pace": "burst"}
 HISTORY: Event = {"echo_history": True, "audio_ms": 100, "pace": "burst"}
 
 CANCEL: Event = {"type": "response.cancel"}
-HEARTBEAT: Event = {"type": "session.heartbeat"}
-
-#: A turn as the ``amp`` detector finds it: speech, and the silence that ends it.
-TURN = tone(400, 0.9) + tone(700, 0.0)
 
 
 def detecting(**fields: Any) -> Event:
@@ -33,12 +29,6 @@ async def talking(caller: Caller) -> str:
     response_id = await caller.ask()
     await caller.expect("response.output_audio.delta")
     return response_id
-
-
-async def quiet(caller: Caller) -> None:
-    """Everything that was sent has had its effect."""
-    await caller.send(HEARTBEAT)
-    await caller.expect("session.heartbeat_ack")
 
 
 def history_of(answer: Event) -> list[Event]:
@@ -140,7 +130,7 @@ async def test_e07_a_knock_does_not_interrupt_and_speech_does(world: World) -> N
     await caller.send(append(tone(64, 0.9) + tone(320, 0.0)))
     for _ in range(10):
         await caller.send(append(tone(1000, 0.3)))
-    await quiet(caller)
+    await caller.quiet()
     await caller.expect("response.output_audio.delta")
     assert caller.events("input_audio_buffer.speech_started") == []
     assert not caller.has_ended(response_id)
@@ -200,7 +190,7 @@ async def test_e09_a_queued_answer_does_not_speak_after_new_speech_began(world: 
     assert (await caller.done(first))["status"] == "completed"
     await caller.send(append(tone(700, 0.0)))
     history = history_of(await caller.done())
-    await quiet(caller)
+    await caller.quiet()
     assert len(caller.events("response.created")) == 2
     committed = [event["item_id"] for event in caller.events("input_audio_buffer.committed")]
     assert [item["id"] for item in history if item["role"] == "user"][1:] == committed
@@ -241,7 +231,7 @@ async def test_e11_an_echo_or_a_murmur_interrupts_nothing(world: World, murmur: 
     assert session["audio"]["input"]["turn_detection"]["false_interruption_ms"] == 0
     response_id = await talking(caller)
     await caller.send(append(MURMURS[murmur] + tone(700, 0.0)))
-    await quiet(caller)
+    await caller.quiet()
     assert caller.events("input_audio_buffer.speech_started") == []
     assert not caller.has_ended(response_id)
 
@@ -254,7 +244,7 @@ async def test_e11_a_graded_policy_listens_to_a_short_acknowledgement(world: Wor
     await caller.send(append(tone(256, 0.9) + tone(700, 0.0)))
     decided = await caller.expect("overlap.decision")
     assert (decided["policy"], decided["action"]) == ("graded", "listen")
-    await quiet(caller)
+    await caller.quiet()
     assert caller.events("input_audio_buffer.speech_started") == []
     assert not caller.has_ended(response_id)
     await caller.send(append(tone(1500, 0.9)))

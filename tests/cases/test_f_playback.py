@@ -17,7 +17,6 @@ HISTORY: Event = {"echo_history": True, "audio_ms": 100, "pace": "burst"}
 
 CANCEL: Event = {"type": "response.cancel"}
 COMMIT: Event = {"type": "input_audio_buffer.commit", "response_create": False}
-HEARTBEAT: Event = {"type": "session.heartbeat"}
 
 
 def truncate(item_id: str, audio_end_ms: Any, content_index: Any = 0) -> Event:
@@ -37,12 +36,6 @@ def ack(played_ms: Any, **of: Any) -> Event:
 def format_of(kind: str) -> Event:
     rate = {"rate": 24_000} if kind == "audio/pcm" else {}
     return {"audio": {"output": {"format": {"type": kind, **rate}}, **MANUAL["audio"]}}
-
-
-async def quiet(caller: Caller) -> None:
-    """Everything that was sent has had its effect."""
-    await caller.send(HEARTBEAT)
-    await caller.expect("session.heartbeat_ack")
 
 
 async def retrieved(caller: Caller, item_id: str) -> Event:
@@ -143,7 +136,7 @@ async def test_f06_an_ack_beside_a_commit_moves_no_item(world: World, order: str
     await caller.send(append(tone(200, 0.5)))
     events = [COMMIT, ack(400, response_id=done["id"])]
     await caller.send(*(events if order == "commit first" else reversed(events)))
-    await quiet(caller)
+    await caller.quiet()
     spoken = caller.events("input_audio_buffer.committed")[0]["item_id"]
     given = await history(caller)
     assert [item["id"] for item in given][1:3] == [item_id, spoken]
@@ -165,7 +158,7 @@ async def test_f07_impossible_acks_are_clamped_and_the_position_never_falls(worl
     assert positions == [100, 100, 400, 400]
     for _ in range(10):
         await caller.send(*[ack(400, response_id=done["id"])] * 100)
-    await quiet(caller)
+    await caller.quiet()
     assert caller.connection.named("error") == []
     assert (await caller.answer())["status"] == "completed"
 
@@ -181,7 +174,7 @@ async def test_f07_an_ack_of_nothing_that_was_said_is_ignored(world: World) -> N
     for unknown in ("item_user", "item_nobody", item_id):
         await caller.send(ack(100, item_id=unknown))
     await caller.send(ack(100, response_id="resp_nobody"))
-    await quiet(caller)
+    await caller.quiet()
     assert caller.events("playback.acknowledged") == []
     assert caller.connection.named("error") == []
 
@@ -203,7 +196,7 @@ async def test_f07_a_negative_ack_is_clamped(world: World) -> None:
     caller = await world.call(BURST)
     done = await caller.answer()
     await caller.send(ack(100, response_id=done["id"]), ack(-5, response_id=done["id"]))
-    await quiet(caller)
+    await caller.quiet()
     told = [event["playback"]["played_ms"] for event in caller.events("playback.acknowledged")]
     assert told == [100, 100]
     assert caller.connection.named("error") == []
