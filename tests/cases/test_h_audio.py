@@ -1,0 +1,134 @@
+"""Group H of the known cases: what a client sent is what the turn holds, or it is told."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from .client import AMP, MANUAL, append, fresh_id, respond, tone, update
+from .wire import Event
+from .world import World
+
+COMMIT: Event = {"type": "input_audio_buffer.commit", "response_create": False}
+CLEAR: Event = {"type": "input_audio_buffer.clear"}
+ECHO: Event = {"echo_input": True, "pace": "burst"}
+ROOM: dict[str, object] = {"limits.max_pending_input_bytes": 16 * 1024 * 1024}
+
+
+def numbered(event: Event) -> Event:
+    return event | {"event_id": fresh_id()}
+
+
+async def test_h02_bad_base64_changes_nothing(world: World) -> None:
+    """Case H-02. Each is refused by name; what was in the buffer is what the turn holds."""
+    await world.serve()
+    caller = await world.call(ECHO, session=MANUAL)
+    await caller.send(append(tone(200, 0.5)))
+    kind = "input_audio_buffer.append"
+    wrong: list[Any] = ["!!!!", "AAA", "_-8_", "AA\nAA", None, 5, []]
+    fields: list[Event] = [*({"audio": audio} for audio in wrong), {}]
+    for given in fields:
+        event = numbered({"type": kind, **given})
+        await caller.send(event)
+        await caller.error("invalid_audio", event_id=event["event_id"])
+    data_uri = "data:audio/pcm;base64," + base64.b64encode(tone(100, 0.5)).decode()
+    await caller.send({"type": kind, "audio": data_uri}, COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(300, 0.5)
+
+
+async def test_h03_an_empty_append_is_nothing(world: World) -> None:
+    """Case H-03. A thousand of them between two that are not."""
+    await world.serve(ROOM)
+    caller = await world.call(ECHO, session=MANUAL)
+    await caller.send(append(tone(100, 0.5)), *(append(b"") for _ in range(1000)), append(tone(100, 0.2)))
+    await caller.send(COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(100, 0.5) + tone(100, 0.2)
+    steps = await world.calls(caller.id, "append")
+    assert len(steps) <= 3
+    assert not caller.connection.named("error")
+
+
+async def test_h04_too_little_makes_no_turn(world: World) -> None:
+    """Case H-04. Nothing, 99 ms, what was cleared, what was committed already."""
+    await world.serve()
+    caller = await world.call(ECHO, session=MANUAL)
+    for before in ([], [append(tone(99, 0.5))], [CLEAR, append(tone(200, 0.5)), CLEAR]):
+        commit = numbered({"type": "input_audio_buffer.commit"})
+        await caller.send(*before, commit)
+        await caller.error("input_audio_buffer_commit_empty", event_id=commit["event_id"])
+    assert not caller.events("input_audio_buffer.committed")
+    again = numbered({"type": "input_audio_buffer.commit"})
+    await caller.send(append(tone(100, 0.5)), COMMIT)
+    await caller.expect("input_audio_buffer.committed")
+    await caller.send(again)
+    await caller.error("input_audio_buffer_commit_empty", event_id=again["event_id"])
+    assert len(caller.events("input_audio_buffer.committed")) == 1
+    assert not caller.events("response.created")
+
+
+async def test_h05_a_commit_behind_the_detectors_makes_no_second_turn(world: World) -> None:
+    """Case H-05."""
+    await world.serve()
+    caller = await world.call({"audio_ms": 40}, session=AMP)
+    await caller.send(append(tone(500, 0.9)), append(tone(600, 0)))
+    await caller.done()
+    commit = numbered(COMMIT)
+    await caller.send(append(tone(300, 0)), commit)
+    await caller.error("input_audio_buffer_commit_empty", event_id=commit["event_id"])
+    assert len(caller.events("input_audio_buffer.committed")) == len(caller.events("response.created")) == 1
+
+
+async def test_h07_g711_stays_g711(world: World) -> None:
+    """Case H-07. A second is 8,000 bytes both ways, also after an update of something else."""
+    await world.serve()
+    pcmu: Event = {"type": "audio/pcmu"}
+    audio: Event = {"input": {"format": pcmu, "turn_detection": None}, "output": {"format": pcmu}}
+    caller = await world.call({"audio_ms": 1000, "pace": "burst"}, session={"audio": audio})
+    caller.record.ramp = False
+    for _ in range(2):
+        await caller.send(append(b"\xff" * 8000), COMMIT, respond())
+        assert len(caller.audio((await caller.done())["id"])) == 8000
+        await caller.send(update(instructions="be brief"))
+        shown = (await caller.expect("session.updated"))["session"]["audio"]
+        assert shown["input"]["format"]["type"] == shown["output"]["format"]["type"] == "audio/pcmu"
+
+
+@pytest.mark.parametrize(
+    "audio_input",
+    [
+        {"format": {"type": "g711-ulaw"}},
+        {"format": {"type": "PCM16"}},
+        {"format": {"type": "audio/pcm", "rate": 12345}},
+        {"format": {"type": "audio/pcm", "rate": "24000"}},
+        {"turn_detection": {"type": "vad"}},
+        {"turn_detection": {"type": "server_vad", "threshold": 7}},
+    ],
+)
+async def test_h08_a_value_that_is_none_is_refused_with_its_place(world: World, audio_input: Event) -> None:
+    """Case H-08. Nothing is changed by it, and the message says what is allowed."""
+    await world.serve()
+    caller = await world.call()
+    await caller.send(update(instructions="same"))
+    before = (await caller.expect("session.updated"))["session"]["audio"]
+    wrong = numbered(update(audio={"input": audio_input}, instructions="other"))
+    await caller.send(wrong)
+    error = (await caller.expect("error"))["error"]
+    assert error["event_id"] == wrong["event_id"]
+    assert error["param"].startswith("session.audio.input.")
+    await caller.send(update())
+    after = (await caller.expect("session.updated"))["session"]
+    assert (after["audio"], after["instructions"]) == (before, "same")
+
+
+async def test_h12_a_clear_ends_the_utterance_on_the_same_clock(world: World) -> None:
+    """Case H-12. What was cleared is never said to have stopped."""
+    await world.serve({"limits.max_pending_input_bytes": 16 * 1024 * 1024})
+    caller = await world.call(session=AMP)
+    await caller.send(append(tone(1000, 0)), append(tone(150, 0.9)), CLEAR)
+    await caller.expect("input_audio_buffer.cleared")
+    await caller.send(append(tone(2000, 0)), append(tone(300, 0.9)))
+    started = await caller.expect("input_audio_buffer.speech_started")
+    assert started["audio_start_ms"] == pytest.approx(3150 - 300, abs=40)
+    assert not caller.events("input_audio_buffer.speech_stopped")
