@@ -167,6 +167,19 @@ def test_an_acknowledgement_that_truncates_ends_playback_there() -> None:
     assert driver.of(ev.PlaybackAcknowledged)[-1].playback.played_ms == 1000
 
 
+def test_a_client_that_truncates_what_an_interruption_has_cut_is_not_wrong() -> None:
+    """Stock clients truncate, by their own clock, at ``speech_started``: when the server has done it already.
+
+    What is in force is told again; only a place beyond what was ever sent is an error.
+    """
+    driver, item_id = answered(4000)
+    driver.send(AckPlayback(item_id=item_id, played_ms=1000, truncate=True))
+    for ms in (1030, 4000, 600, 4001):
+        truncate(driver, item_id, ms)
+    assert [event.audio_end_ms for event in driver.of(ev.ItemTruncated)] == [1000, 1000, 1000, 600]
+    assert [error.param for error in driver.errors] == ["audio_end_ms"]
+
+
 # ---------------------------------------------------------------------- clearing
 
 

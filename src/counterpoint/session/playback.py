@@ -223,14 +223,19 @@ class PlaybackLedger:
         """Where a truncation to ``audio_end_ms`` cuts; of several the smallest holds (invariant 116).
 
         An item that is no longer remembered is cut in proportion. Raises ``ProtocolError`` with ``param``
-        ``audio_end_ms`` for a place outside of the audio that there is.
+        ``audio_end_ms`` for a place outside of the audio that there is. Of an item that an interruption has cut
+        already, that is all that was sent: clients cut by their own clock, and do not know of it yet.
         """
-        length_ms = samples_to_ms(spoken.samples, spoken.rate)
+        part = self._parts.get(spoken.item_id)
+        sent = spoken.samples
+        if part is not None and part.track.state is TrackState.STOPPED:
+            sent = max(sent, part.sent)
+        length_ms = samples_to_ms(sent, spoken.rate)
         if not 0 <= audio_end_ms <= length_ms:
             message = f"audio_end_ms: the item has {length_ms} ms of audio"
             raise ProtocolError(ErrorCode.INVALID_EVENT, message, param="audio_end_ms")
+        audio_end_ms = min(audio_end_ms, samples_to_ms(spoken.samples, spoken.rate))
         samples = _as_samples(audio_end_ms, spoken.samples, spoken.rate)
-        part = self._parts.get(spoken.item_id)
         if part is not None:
             part.limit = samples if part.limit is None else min(samples, part.limit)
             part.acknowledge(samples)  # a client cuts where it stopped playing
