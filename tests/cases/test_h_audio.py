@@ -132,3 +132,45 @@ async def test_h12_a_clear_ends_the_utterance_on_the_same_clock(world: World) ->
     started = await caller.expect("input_audio_buffer.speech_started")
     assert started["audio_start_ms"] == pytest.approx(3150 - 300, abs=40)
     assert not caller.events("input_audio_buffer.speech_stopped")
+
+
+@pytest.mark.parametrize(
+    ("form", "second"),
+    [
+        *(({"type": "audio/pcm", "rate": rate}, 2 * rate) for rate in (8000, 16_000, 22_050, 32_000, 44_100)),
+        ({"type": "audio/pcmu"}, 8000),
+        ({"type": "audio/pcma"}, 8000),
+    ],
+    ids=str,
+)
+async def test_h09_a_second_is_a_second_at_every_rate(world: World, form: Event, second: int) -> None:
+    """Case H-09. For the model too, which gets it at its own rate."""
+    await world.serve(ROOM)
+    audio: Event = {"input": {"format": form, "turn_detection": None}}
+    caller = await world.call(ECHO, session={"audio": audio})
+    silence = bytes(second)
+    await caller.send(*(append(silence[at : at + 999]) for at in range(0, second, 999)), COMMIT, respond())
+    assert len(caller.audio((await caller.done())["id"])) == pytest.approx(48_000, abs=48)
+
+
+async def test_h13_an_append_over_the_limit_is_refused_as_a_whole(world: World) -> None:
+    """Case H-13. One append that can never fit: the limit is told, and no piece of it is in a turn."""
+    await world.serve()
+    caller = await world.call(ECHO, session=MANUAL)
+    too_much = numbered(append(tone(3000, 0.9)))
+    await caller.send(append(tone(500, 0.5)), too_much)
+    error = await caller.error("invalid_audio", event_id=too_much["event_id"], param="audio")
+    assert "65536" in error["message"]
+    await caller.send(COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(500, 0.5)
+
+
+async def test_h06_a_frame_over_the_limit_ends_the_connection_alone(world: World) -> None:
+    """Case H-06. The session is resumed, and what came before the frame is in the turn."""
+    await world.serve(ROOM | {"limits.max_frame_bytes": 100_000})
+    caller = await world.call(ECHO, session=MANUAL)
+    await caller.send(append(tone(1000, 0.5)), append(tone(2000, 0.9)))
+    assert (await caller.connection.ended()).code == 1009
+    await caller.resume()
+    await caller.send(COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(1000, 0.5)

@@ -79,3 +79,37 @@ async def test_l09_noise_opens_no_turn(world: World) -> None:
     await caller.send(append(tone(400, 0.9)))
     assert (await caller.expect(STARTED))["audio_start_ms"] == pytest.approx(599_700, abs=40)
     assert len(caller.events(STARTED)) == 1
+
+
+@pytest.mark.parametrize("before_ms", [990, 1200])
+async def test_l07_an_update_of_the_detector_loses_and_doubles_nothing(world: World, before_ms: int) -> None:
+    """Case L-07. It comes just before the speech, or within it."""
+    await world.serve({"limits.max_pending_input_bytes": 16 * 1024 * 1024})
+    caller = await world.call(session=amp(create_response=False))
+    audio = tone(1000, 0) + tone(800, 0.9) + tone(900, 0)
+    at = before_ms * 48
+    await caller.send(append(audio[:at]), update(**amp(threshold=0.4, silence_duration_ms=400)))
+    await caller.expect("session.updated")
+    await caller.send(append(audio[at:]))
+    await caller.expect(STOPPED)
+    (started,) = caller.events(STARTED)
+    assert started["audio_start_ms"] == pytest.approx(700, abs=40)
+
+
+async def test_l08_the_last_of_many_turns_is_detected_as_the_first(world: World) -> None:
+    """Case L-08. Five hundred, some cleared, on twenty connections."""
+    await world.serve()
+    caller = await world.call(session=amp(create_response=False, silence_duration_ms=200))
+    for turn in range(500):
+        if turn % 25 == 24:
+            caller.reset()
+            await caller.resume()
+        await caller.send(append(tone(200, 0.9)))
+        started = await caller.expect(STARTED)
+        assert started["audio_start_ms"] == pytest.approx(turn * 600 - (300 if turn else 0), abs=300)
+        if turn % 10 == 9:
+            await caller.send({"type": "input_audio_buffer.clear"}, append(tone(400, 0)))
+        else:
+            await caller.send(append(tone(400, 0)))
+            await caller.expect(STOPPED)
+    assert len(caller.events(STARTED)) == 500
