@@ -91,7 +91,7 @@ class ProxiedConnection:
         self._open.set()
 
     def reset(self) -> None:
-        """RST to both ends."""
+        """RST to both ends; without effect on a connection that is over."""
         self._linger_no_more()
         for pump in self._pumps:
             pump.cancel()
@@ -134,7 +134,8 @@ class ProxiedConnection:
 
     def _linger_no_more(self) -> None:
         for end in (self._client, self._server):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            if end.fileno() >= 0:  # not closed yet
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
 
 
 @dataclass
