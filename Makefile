@@ -12,13 +12,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHON ?=
 PORT ?= 8099
 ARGS ?=
-MARKS ?= not (slow or browser)
+MARKS ?= not (slow or browser or clients)
 TESTS ?= tests
 
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test browser check format docs bench fuzz simulate lock clean
+.PHONY: help run test browser clients check format docs bench fuzz simulate lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -35,6 +35,32 @@ test: $(call installed,dev) $(call installed,voice) ## run the tests, those of t
 browser: $(call installed,dev) $(call installed,voice) ## run the tests of the page; they need Chromium
 	@$(BIN)/counterpoint install-voice
 	@$(BIN)/python -m pytest -m browser $(ARGS) tests/serving/page
+
+# Each stock client has an environment of its own; a file in it remembers what was installed, as above.
+CLIENTS := .venv-clients
+client = $(CLIENTS)/$(1)/.installed-$(shell cksum requirements/clients/$(1).lock | cut -d' ' -f1)
+NODE := tests/clients/node
+node = $(NODE)/node_modules/.installed-$(shell cksum $(NODE)/package-lock.json | cut -d' ' -f1)
+
+clients: $(call installed,dev) $(call installed,voice) $(call client,openai) $(call client,openai-agents) \
+    $(call client,pipecat-ai) $(call node) ## run the tests with the clients of other projects; they need Node
+	@$(BIN)/counterpoint install-voice
+	@$(BIN)/python -m pytest -m clients $(ARGS) tests/clients
+
+define install_client
+$$(call client,$(1)): $(VENV)/.created
+	rm -rf $(CLIENTS)/$(1)
+	$(BIN)/python -m venv $(CLIENTS)/$(1)
+	$(CLIENTS)/$(1)/bin/python -m pip install --quiet --require-hashes -r requirements/clients/$(1).lock
+	@touch $$@
+endef
+$(eval $(call install_client,openai))
+$(eval $(call install_client,openai-agents))
+$(eval $(call install_client,pipecat-ai))
+
+$(call node):
+	npm ci --prefix $(NODE) --no-audit --no-fund
+	@touch $@
 
 check: $(call installed,dev) ## format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
@@ -69,7 +95,7 @@ lock: $(VENV)/.created ## write requirements/*.lock anew (ARGS=--upgrade takes n
 	tools/lock.sh $(BIN)/uv $(ARGS)
 
 clean: ## remove everything that was installed or generated
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CLIENTS) $(NODE)/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.created:

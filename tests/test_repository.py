@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "counterpoint"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+CLIENT_LOCKS = sorted((ROOT / "requirements" / "clients").glob("*.lock"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -98,7 +99,7 @@ def pins(lock: Path) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=name_of)
+@pytest.mark.parametrize("lock", [*LOCKS, *CLIENT_LOCKS], ids=name_of)
 def test_a_lock_file_has_hashes_and_no_addresses(lock: Path) -> None:
     text = lock.read_text()
     assert "://" not in text

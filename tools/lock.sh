@@ -29,3 +29,9 @@ printf 'hatchling\neditables\n' | compile build - "$@"
 compile dev pyproject.toml --extra dev "$@"
 compile core pyproject.toml --constraints requirements/dev.lock "$@"
 compile voice pyproject.toml --extra voice --constraints requirements/dev.lock "$@"
+
+# Clients of other projects, each in an environment of its own; they need not agree with us, nor with each other.
+mkdir -p requirements/clients
+for client in 'openai[realtime]' openai-agents 'pipecat-ai[openai]'; do
+  echo "$client" | compile "clients/${client%%\[*}" - "$@"
+done

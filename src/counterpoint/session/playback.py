@@ -223,8 +223,8 @@ class PlaybackLedger:
         """Where a truncation to ``audio_end_ms`` cuts; of several the smallest holds (invariant 116).
 
         An item that is no longer remembered is cut in proportion. Raises ``ProtocolError`` with ``param``
-        ``audio_end_ms`` for a place outside of the audio that there is. Of an item that an interruption has cut
-        already, that is all that was sent: clients cut by their own clock, and do not know of it yet.
+        ``audio_end_ms`` for a place outside of the audio that there is. Of an item that an interruption has
+        cut already, that is all that was sent: clients cut by their own clock, and do not know of it yet.
         """
         part = self._parts.get(spoken.item_id)
         sent = spoken.samples

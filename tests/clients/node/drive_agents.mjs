@@ -1,0 +1,9 @@
+// `@openai/agents-realtime` in Node: prints what its user sees, a JSON object a line.
+import { readFileSync } from "node:fs";
+import * as sdk from "@openai/agents-realtime";
+import { talk } from "./agents_talk.mjs";
+
+const HEADER = 44; // of a WAV file with nothing but sound in it
+const [url, recording, ...names] = process.argv.slice(2);
+const speech = new Uint8Array(readFileSync(recording)).slice(HEADER);
+await talk(sdk, { url, key: "unused", speech, names, say: (seen) => console.log(JSON.stringify(seen)) });
