@@ -42,8 +42,9 @@ client = $(CLIENTS)/$(1)/.installed-$(shell cksum requirements/clients/$(1).lock
 NODE := tests/clients/node
 node = $(NODE)/node_modules/.installed-$(shell cksum $(NODE)/package-lock.json | cut -d' ' -f1)
 
-clients: $(call installed,dev) $(call installed,voice) $(call client,openai) $(call client,openai-agents) \
-    $(call client,pipecat-ai) $(call node) ## run the tests with the clients of other projects; they need Node
+STOCK := $(call client,openai) $(call client,openai-agents) $(call client,pipecat-ai) $(call node)
+
+clients: $(call installed,dev) $(call installed,voice) $(STOCK) ## run the clients of other projects; they need Node
 	@$(BIN)/counterpoint install-voice
 	@$(BIN)/python -m pytest -m clients $(ARGS) tests/clients
 
