@@ -1,0 +1,106 @@
+"""People interrupt an answer: recorded speech in real time, over sockets, through the real detectors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.models.voice.speech import RECORDINGS, recording, word_errors
+
+from counterpoint.audio.resample import StreamingResampler
+from counterpoint.cli.conversation import INPUT, OPTIONS, Question, spoken
+from counterpoint.client import Event, connect
+from counterpoint.models.cascade.embedded import EmbeddedVoice
+from counterpoint.models.scripted.content import ramp
+from counterpoint.models.voice.engines import VoiceEngines
+from counterpoint.testing.server import running_server
+
+from .ears import ListeningPlugin
+
+pytestmark = [pytest.mark.voice, pytest.mark.timeout(120)]
+
+#: Moments of an answer at which somebody begins to speak; the steps fall anywhere in its 80 ms chunks.
+OFFSETS_S = [0.3 + 0.137 * number for number in range(20)]
+SCRIPT = [{"audio_ms": 20_000, "words": 60}, {"audio_ms": 200, "words": 2}]
+PATIENCE_S = 60
+
+
+def said(name: str) -> bytes:
+    """A recording at the rate of the line."""
+    resampler = StreamingResampler(16_000, 24_000)
+    pcm = (recording(name) * 32767).astype("<i2").tobytes()
+    return resampler.process(pcm) + resampler.flush()
+
+
+async def interrupt(url: str, name: str, offset_s: float) -> list[Event]:
+    """Everything that one client is told, until its interruption was understood and answered."""
+    config: dict[str, Any] = {"type": "realtime", "audio": {"input": INPUT}, "extra_body": {"script": SCRIPT}}
+    seen: list[Event] = []
+    async with connect(url, session=config, options=OPTIONS) as session, asyncio.timeout(PATIENCE_S):
+        question = Question(said(name))
+        await session.respond()
+        await asyncio.sleep(offset_s)
+        async with spoken(session, question):
+            async for event in session.events():
+                seen.append(event)
+                if question.all_sent_at is not None and is_settled(seen):
+                    return seen
+    raise AssertionError("the session ended")
+
+
+def is_settled(seen: list[Event]) -> bool:
+    """Every committed input was understood, and the newest answer was not cut."""
+    types = [event.type for event in seen]
+    ends = [event.object("response")["status"] for event in seen if event.type == "response.done"]
+    committed = types.count("input_audio_buffer.committed")
+    understood = types.count("conversation.item.input_audio_transcription.completed")
+    return 0 < committed == understood and ends[-1:] == ["completed"]
+
+
+def understood(seen: list[Event]) -> str:
+    ending = "input_audio_transcription.completed"
+    return " ".join(event.string("transcript") for event in seen if event.type.endswith(ending))
+
+
+def as_spoken(text: str) -> str:
+    """Recognition writes the one number of the recordings now as a word, now in digits."""
+    return text.replace("10", "ten")
+
+
+def check_cut(seen: list[Event]) -> None:
+    """The first answer is its own ramp to the cut, and silent after it; one chunk at most crosses."""
+    first = next(event for event in seen if event.type == "response.created").response_id
+    types = [(event.type, event.response_id) for event in seen]
+    decision = next(at for at, (kind, _) in enumerate(types) if kind.endswith("speech_started"))
+    end = types.index(("response.done", first))
+    assert seen[end].object("response")["status"] == "cancelled"
+    audio = [at for at, kind in enumerate(types) if kind == ("response.output_audio.delta", first)]
+    assert sum(at > decision for at in audio) <= 1
+    assert audio
+    assert audio[-1] < end
+    pcm = b"".join(seen[at].audio for at in audio)
+    assert pcm == ramp(1, 0, len(pcm) // 2)
+    # The later answers are another ramp each: nothing of the first is told as theirs.
+    later = {event.response_id: b"" for event in seen[end:] if event.type == "response.created"}
+    for event in seen[end:]:
+        if event.audio:
+            later[event.response_id] += event.audio
+    for number, pcm in enumerate(later.values(), 2):
+        assert pcm == ramp(number, 0, len(pcm) // 2)
+
+
+async def test_speech_over_an_answer_cuts_it_and_is_understood_whole(engines: VoiceEngines) -> None:
+    """At 20 moments of the answer: no old audio after its end, no word of the interruption lost."""
+    voice = EmbeddedVoice(engines)
+    names = [list(RECORDINGS)[number % len(RECORDINGS)] for number in range(len(OFFSETS_S))]
+    async with running_server(plugin=ListeningPlugin(engines, voice)) as server:
+        told = await asyncio.gather(
+            *(interrupt(server.url, name, at) for name, at in zip(names, OFFSETS_S, strict=True))
+        )
+    await asyncio.to_thread(voice.stop)
+    alone = {name: as_spoken(engines.asr.transcribe(recording(name))) for name in RECORDINGS}
+    for seen in told:
+        check_cut(seen)
+    pairs = [(alone[name], as_spoken(understood(seen))) for name, seen in zip(names, told, strict=True)]
+    assert [pair for pair in pairs if word_errors(*pair)] == []
