@@ -14,7 +14,9 @@ from counterpoint.models.cascade.detectors import SileroDetector, SmartTurnModel
 from counterpoint.models.cascade.embedded import EmbeddedVoice
 from counterpoint.models.cascade.hearing import Hearing
 from counterpoint.models.cascade.stages import INPUT_RATE
+from counterpoint.models.scripted.call_log import CallLog
 from counterpoint.models.scripted.plugin import ScriptedPlugin
+from counterpoint.models.scripted.script import Lifecycle
 from counterpoint.models.scripted.session import ScriptedSession
 from counterpoint.models.voice.engines import VoiceEngines
 from counterpoint.plugins.contract import Capabilities, Outlet, StepInput
@@ -36,20 +38,21 @@ class ListeningPlugin(ScriptedPlugin):
         return SileroDetector(self._engines.vad), SmartTurnModel(self._engines.turn_end)
 
     def create_session(self, session_id: str) -> ListeningSession:
-        made = ListeningSession(session_id, self._lifecycle, self._log, self._open_sessions)
-        made.voice = self._voice
-        return made
+        return ListeningSession(session_id, self._voice)
 
 
 class ListeningSession(ScriptedSession):
     """Recognises what it is told, and answers by its script."""
 
-    voice: EmbeddedVoice
     _hearing: Hearing
+
+    def __init__(self, session_id: str, voice: EmbeddedVoice) -> None:
+        super().__init__(session_id, Lifecycle(), CallLog(), set())
+        self._transcriber = voice.stages.transcriber
 
     async def open(self, config: SessionConfig, outlet: Outlet) -> None:
         await super().open(config, outlet)
-        self._hearing = Hearing(self.voice.stages.transcriber, outlet.emit)
+        self._hearing = Hearing(self._transcriber, outlet.emit)
 
     async def push(self, step: StepInput) -> None:
         self._hearing.feed(step)
