@@ -20,11 +20,11 @@ from aiohttp import web
 
 from counterpoint.errors import ConfigurationError
 from counterpoint.plugins.contract import ModelPlugin
-from counterpoint.plugins.loading import load_plugin
 from counterpoint.runtime.bounds import Bounds
 from counterpoint.runtime.manager import SessionManager
 from counterpoint.runtime.metrics import Metrics
 from counterpoint.runtime.tasks import Tasks
+from counterpoint.stages.placement import load_placed
 
 from .access import Access
 from .permits import Permits
@@ -110,7 +110,7 @@ async def serve(
 
     Raises ``ConfigurationError`` for a model that cannot be loaded, ``OSError`` if it cannot listen.
     """
-    plugin = load_plugin(model, settings.model)
+    plugin = load_placed(model, settings.model)
     stop = asyncio.Event()
     now = asyncio.Event()
 

@@ -1,11 +1,12 @@
-"""A native model side that was lost, and one that takes its place.
+"""A model side that was lost, and one that takes its place.
 
 Owns: whether a lost model side is replaced, what the new one is told.
 Does not own: making it (the runner answers ``ReopenModel``), the end of a session (``close``).
 Here because: a crash of the model is the end of its answer and of what it remembers, not of the conversation
 (invariant 79).
 
-The new model side hears as its first step what was said and heard so far. What the user says meanwhile waits
+A native model hears as its first step what was said and heard so far; a turn-based one is told with every
+answer. What the user says meanwhile waits
 behind that. Steps of the old one are of an older epoch, and so is what it may still say.
 """
 
@@ -55,7 +56,7 @@ class Rebuild:
         """The model side is lost, by what was done under ``fence``."""
         if fence.epoch < self._since_epoch:
             return
-        if self._steps is None or not failure.retryable or self._is_hopeless():
+        if not failure.retryable or self._is_hopeless():
             self._closing.fail("the model side was lost")
             return
         self._lost_at.append(self._state.now)
@@ -65,7 +66,8 @@ class Rebuild:
         self._since_epoch = self._state.epoch
         self._state.model = ModelSide.OPENING
         self._out.do(ReopenModel())
-        self._steps.retell(self._planner.conversation_text())
+        if self._steps is not None:
+            self._steps.retell(self._planner.conversation_text())
 
     def _is_hopeless(self) -> bool:
         return len(self._lost_at) == _MOST and self._lost_at[0] > self._state.now - _WITHIN_S

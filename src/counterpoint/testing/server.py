@@ -12,9 +12,9 @@ import json
 from collections.abc import AsyncIterator, Mapping
 
 from counterpoint.plugins.contract import ModelPlugin
-from counterpoint.plugins.loading import load_plugin
 from counterpoint.serving.app import Server, running
 from counterpoint.serving.settings import Settings
+from counterpoint.stages.placement import load_placed
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +29,7 @@ async def running_server(
     It serves ``plugin``, or else the one called ``model``, under that name. Raises ``ConfigurationError``.
     """
     loaded = Settings.load(overrides=[f"{key}={_text(value)}" for key, value in (settings or {}).items()])
-    served = plugin or load_plugin(model, loaded.model)
+    served = plugin or load_placed(model, loaded.model)
     async with running(loaded, host="127.0.0.1", port=0, plugin=served, model=model) as server:
         yield server
 
