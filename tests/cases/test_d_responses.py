@@ -70,7 +70,7 @@ async def test_d03_a_cancel_of_nothing_is_an_error_and_no_more(world: World) -> 
 async def test_d05_a_cancel_before_the_first_output_leaves_none(world: World, one_segment: bool) -> None:
     """Case D-05. Created, cancelled, no delta ever, whether the model was asked yet or not."""
     await world.serve()
-    caller = await world.call(BURST | {"stall_first_ms": 1000}, BURST)
+    caller = await world.call(BURST | {"stall_first_ms": 1000}, BURST | {"text": "second"})
     if one_segment:
         await caller.send(user_says("hello"), respond(), CANCEL)
     else:
@@ -81,7 +81,9 @@ async def test_d05_a_cancel_before_the_first_output_leaves_none(world: World, on
     first = await caller.done()
     assert time.monotonic() - sent < 0.8  # before the model would have begun
     assert (first["status"], first["output"]) == ("cancelled", [])
-    assert (await caller.answer())["status"] == "completed"
+    second = await caller.answer()
+    assert second["status"] == "completed"
+    assert caller.transcript(second["id"]) == "second"  # each response has a script of its own
     assert caller.audio(first["id"]) == b""
     assert caller.transcript(first["id"]) == ""
     assert caller.connection.named("error") == []

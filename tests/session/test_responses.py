@@ -173,6 +173,16 @@ def test_usage_and_metadata_are_in_done() -> None:
     assert (done.usage.total_tokens, done.usage.input_tokens, done.usage.output_tokens) == (10, 7, 3)
 
 
+def test_a_request_says_how_often_the_model_was_asked_under_its_knobs() -> None:
+    """Those that were called off before they reached it count, and a new ``extra_body`` counts anew."""
+    driver = Driver({"extra_body": {"knob": 1}})
+    for nth in (1, 2):
+        assert driver.ask().nth == nth
+        driver.send(CancelResponse())
+    driver.update(extra_body={"knob": 2})
+    assert (driver.ask().nth, driver.requests[-1].number) == (1, 3)
+
+
 def test_options_hold_for_one_response_only() -> None:
     """Invariant 87."""
     driver = Driver()

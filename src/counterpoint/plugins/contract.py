@@ -99,7 +99,7 @@ class HistoryItem:
 class ResponseRequest:
     """Everything that one answer depends on.
 
-    Two equal requests (``fence`` and ``number`` aside) ask for the same. ``input`` is the newest committed
+    Two equal requests (``fence``, ``number`` and ``nth`` aside) ask for the same. ``input`` is the newest committed
     utterance, 0 if there is none.
     """
 
@@ -115,6 +115,8 @@ class ResponseRequest:
     input: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)  #: the session's ``extra_body``
     out_of_band: bool = False
+    #: Counts the answers asked for under this ``extra`` from 1, those that were called off on their way too.
+    nth: int = field(default=1, compare=False)
 
 
 # --------------------------------------------------------------------------- what comes out

@@ -44,7 +44,8 @@ class Plan:
     response_id: str = ""  #: empty: a new one
     continues: str | None = None  #: the response that was falsely interrupted
 
-    def request(self, fence: Fence) -> ResponseRequest:
+    def request(self, fence: Fence, nth: int = 1) -> ResponseRequest:
+        """What the model is asked for; ``nth`` under its ``extra_body``."""
         config = self.config
         return ResponseRequest(
             fence=fence,
@@ -59,6 +60,7 @@ class Plan:
             input=self.input,
             extra=config.extra_body,
             out_of_band=self.out_of_band,
+            nth=nth,
         )
 
 

@@ -12,7 +12,7 @@ the one place where stale output dies.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import assert_never
+from typing import Any, assert_never
 
 from counterpoint.limits import Limits
 from counterpoint.plugins.contract import (
@@ -70,6 +70,9 @@ class Responses:
         #: By the number that their fences carry.
         self._running: dict[int, RunningResponse] = {}
         self._started = 0
+        #: The newest ``extra_body`` under which the model was asked, and how often it was.
+        self._knobs: dict[str, Any] = {}
+        self._asked = 0
         self._fences: OrderedDict[str, Fence] = OrderedDict()
         #: Since when the model cannot be expected to answer.
         self._paused_at: float = state.now
@@ -107,7 +110,10 @@ class Responses:
     def start(self, plan: Plan) -> None:
         """Ask the model for an answer."""
         response = self._begin(plan)
-        self._out.do(Respond(plan.request(response.fence)))
+        if plan.config.extra_body != self._knobs:
+            self._knobs, self._asked = plan.config.extra_body, 0
+        self._asked += 1
+        self._out.do(Respond(plan.request(response.fence, self._asked)))
 
     def open(self, plan: Plan) -> RunningResponse:
         """The model speaks by itself."""

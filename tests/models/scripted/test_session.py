@@ -133,6 +133,23 @@ def test_scripts_of_a_list_serve_one_response_each_and_the_last_repeats() -> Non
     run(main())
 
 
+def test_an_answer_that_was_called_off_on_its_way_has_had_its_script() -> None:
+    """Scripts serve one response each (wire contract, section 12), also one that the model never saw."""
+
+    async def main() -> None:
+        script = [{"text": text} for text in "abc"]
+        session, outlet = await open_session(script)
+        await session.respond(asked(script, 2, nth=2))
+        await outlet.ended(2)
+        again = script[::-1]
+        await session.update(SessionConfig(extra_body={"script": again}))
+        await session.respond(asked(again, 3, nth=1))
+        await outlet.ended(3)
+        assert (outlet.text(2), outlet.text(3)) == ("b", "c")
+
+    run(main())
+
+
 def test_failure_comes_at_its_chunk_and_ends_the_answer() -> None:
     """Only this response fails (case C-12)."""
 

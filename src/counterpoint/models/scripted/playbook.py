@@ -28,9 +28,12 @@ class Playbook:
             self._scripts = scripts
             self._answers = self._inputs = 0
 
-    def next_for_answer(self) -> Script | None:
-        """The script of the next response; None where there is no script."""
-        self._answers += 1
+    def next_for_answer(self, nth: int = 1) -> Script | None:
+        """The script of the next response; None where there is no script.
+
+        ``nth``: it is at least that many; the ones before it may have been called off on their way here.
+        """
+        self._answers = max(self._answers + 1, nth)
         return _pick(self._scripts, self._answers)
 
     def next_for_input(self) -> Script | None:

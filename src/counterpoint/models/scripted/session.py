@@ -68,7 +68,7 @@ class ScriptedSession:
     async def respond(self, request: ResponseRequest) -> None:
         self._log.add("generate", request.fence)
         self._playbook.read(request.extra)
-        script = self._playbook.next_for_answer()
+        script = self._playbook.next_for_answer(request.nth)
         if script is None:
             script, call = DEFAULT_SCRIPT, content.sample_call(request)
             script = script if call is None else replace(script, parts=(call,))
