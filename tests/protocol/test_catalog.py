@@ -9,9 +9,10 @@ import pytest
 from counterpoint.protocol import events
 from counterpoint.protocol.catalog import CATALOG, Fence, Nature, kind_of
 from counterpoint.protocol.events import Event
+from counterpoint.testing.schema.events import official
 
 from .examples import EVENTS
-from .schemas import SERVER_EVENTS
+from .schemas import SERVER_EVENTS, UNSAID_EVENTS
 
 CLASSES: tuple[type[events.BaseEvent], ...] = get_args(Event)
 
@@ -38,6 +39,8 @@ def test_ids_are_dense() -> None:
 
 
 def test_official_is_what_the_official_schema_knows() -> None:
+    """All but what is about tools that a server calls itself, telephone keys, and two older names (case I-02)."""
+    assert frozenset(official()["server"]) > UNSAID_EVENTS
     assert {kind.type for kind in CATALOG.values() if kind.official} == SERVER_EVENTS
 
 
