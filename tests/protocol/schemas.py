@@ -1,4 +1,4 @@
-"""The official events as JSON schemas, for tests to hold our frames against with a validator that is not ours."""
+"""The official events as JSON schemas, for tests to hold our frames against with a full validator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 
 from counterpoint.testing.schema.events import official
 
-#: What an official server says of tools that it calls itself, of telephone keys and of speakers, and two events
-#: that are older than ``conversation.item.added``: we never do.
+#: What an official server says of tools that it calls itself, of telephone keys and of speakers, and two
+#: events that are older than ``conversation.item.added``: we never do.
 UNSAID_EVENTS = frozenset(
     {
         "conversation.created",

@@ -39,7 +39,7 @@ def test_ids_are_dense() -> None:
 
 
 def test_official_is_what_the_official_schema_knows() -> None:
-    """All but what is about tools that a server calls itself, telephone keys, and two older names (case I-02)."""
+    """All but a server's own tools, telephone keys, speakers, and two older names (case I-02)."""
     assert frozenset(official()["server"]) > UNSAID_EVENTS
     assert {kind.type for kind in CATALOG.values() if kind.official} == SERVER_EVENTS
 

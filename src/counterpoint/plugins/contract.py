@@ -99,8 +99,8 @@ class HistoryItem:
 class ResponseRequest:
     """Everything that one answer depends on.
 
-    Two equal requests (``fence``, ``number`` and ``nth`` aside) ask for the same. ``input`` is the newest committed
-    utterance, 0 if there is none.
+    Two equal requests (``fence``, ``number`` and ``nth`` aside) ask for the same. ``input`` is the newest
+    committed utterance, 0 if there is none.
     """
 
     fence: Fence = field(compare=False)
