@@ -24,6 +24,7 @@ from pipecat.frames.frames import (
     InputAudioRawFrame,
     InterruptionFrame,
     LLMFullResponseEndFrame,
+    LLMFullResponseStartFrame,
     LLMRunFrame,
     LLMTextFrame,
     TTSAudioRawFrame,
@@ -50,6 +51,7 @@ class Talk(FrameProcessor):
         self.scenario, self.speech = name, speech
         self.worker: Any = None
         self._text = ""
+        self._interrupted = False
         self._passed: asyncio.Queue[type] = asyncio.Queue()
 
     def saw(self, what: str, **more: object) -> None:
@@ -68,6 +70,10 @@ class Talk(FrameProcessor):
                 self.saw("tool", name=frame.function_name, arguments=json.dumps(frame.arguments))
             case InterruptionFrame():
                 self.saw("interrupted")
+                self._interrupted = True
+            case LLMFullResponseStartFrame() if self._interrupted:  # all of the last one has passed
+                self._interrupted = False
+                self.saw("again")
             case LLMFullResponseEndFrame() if self._text:  # an interruption ends a response twice
                 self.saw("text", text=self._text)
                 self._text = ""
@@ -117,10 +123,9 @@ async def cancel(talk: Talk) -> None:
     await talk.until(AUDIO)
     await talk.worker.queue_frame(InterruptionFrame())
     await talk.until(InterruptionFrame)
-    talk.saw("again")
     await talk.hear(talk.speech)
     await talk.worker.queue_frame(UserStoppedSpeakingFrame())
-    await talk.until(AUDIO)
+    await talk.until(LLMFullResponseStartFrame)
     await talk.until(DONE)
 
 
