@@ -133,6 +133,7 @@ class Attachments:
         dropped, self.attached = self.attached, None
         self._ended = True
         self._orphan = 0
+        self._give_back = _nobody_asks  # it was bound to the session that holds these: a cycle (C-14)
         return dropped
 
     # ------------------------------------------------------------------ parts
@@ -171,3 +172,7 @@ class Attachments:
             self.attached = self.attached._replace(lease=max(self.attached.lease, orphan))
         else:
             self._give_back(orphan)
+
+
+def _nobody_asks(_: int) -> None:
+    """The lease of a session that ended is given back to nobody."""

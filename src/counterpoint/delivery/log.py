@@ -233,6 +233,7 @@ class EventLog:
         self._pending.clear()
         self.pending_bytes = self.journal_bytes = 0
         self._oversized = self._wake = None
+        self._accepted = _nobody_asks  # it was bound to the session that holds this log: a cycle (C-14)
 
     # ------------------------------------------------------------------ parts
 
@@ -266,6 +267,10 @@ class EventLog:
         size = self._retained.popleft().size
         self.journal_bytes -= size
         self._total.used -= size
+
+
+def _nobody_asks(_: Tag) -> None:
+    """Of a log that is closed nothing is taken any more."""
 
 
 def _is_discarded(entry: Entry, response_id: str, items: Collection[str]) -> bool:

@@ -48,9 +48,11 @@ class Watchdog:
             self._timer = self._loop.call_later(self._timeout_s / _LOOKS, self._look)
 
     def stop(self) -> None:
+        """The last call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._stalled = _nobody_asks  # it was bound to whoever holds this: a cycle (case C-14)
 
     def _look(self) -> None:
         self._timer = None
@@ -64,3 +66,7 @@ class Watchdog:
             self._stalled()
             return
         self._timer = self._loop.call_later(self._timeout_s / _LOOKS, self._look)
+
+
+def _nobody_asks() -> None:
+    """Nobody writes any more."""

@@ -44,6 +44,8 @@ class ModelChain:
         #: Audio that the model has not accepted yet, by utterance.
         self._backlog: dict[int, int] = {}
         self._pump: asyncio.Task[None] | None = None
+        #: Which pump works. A number: one that knew its own task would keep itself alive once cancelled.
+        self._pumps = 0
         #: What the pump waits on while the queue is empty: one future a pause, no task a frame.
         self._wake: asyncio.Future[None] | None = None
         self._stopped = False
@@ -51,7 +53,8 @@ class ModelChain:
     def start(self) -> None:
         """The model is open: carry out what was queued, and what comes."""
         if not self._stopped:
-            self._pump = self._tasks.spawn("chain", self._run())
+            self._pumps += 1
+            self._pump = self._tasks.spawn("chain", self._run(self._pumps))
 
     def stop(self) -> None:
         """Nothing further is submitted; what is under way is cancelled."""
@@ -60,6 +63,7 @@ class ModelChain:
         self._backlog.clear()
         if self._pump is not None:
             self._pump.cancel()
+            self._pump = None  # what a cancelled task remembers leads back here: a cycle (case C-14)
 
     def put(self, work: ChainWork) -> None:
         if self._stopped:
@@ -100,9 +104,8 @@ class ModelChain:
             work for work in self._queue if not (isinstance(work, Push) and work.step.input == utterance)
         )
 
-    async def _run(self) -> None:
-        me = asyncio.current_task()
-        while self._pump is me:
+    async def _run(self, pump: int) -> None:
+        while self._pumps == pump:
             while not self._queue:
                 self._wake = asyncio.get_running_loop().create_future()
                 await self._wake
@@ -114,7 +117,7 @@ class ModelChain:
                 self._raised(self._fence_of(work), type(work).__name__.lower())
             if isinstance(work, Push):
                 self._count(work.step, -len(work.step.audio))
-            if self._pump is me:
+            if self._pumps == pump:
                 self._current = None
 
     async def _submit(self, work: ChainWork) -> None:

@@ -85,7 +85,9 @@ class Intake:
         self._inbox.reopen()
 
     def stop(self) -> None:
+        """The session ended: nobody is heard any more, and nothing points back to it (case C-14)."""
         self._speaker = None
+        self._prove = _nobody_asks
         if self._ack_timer is not None:
             self._ack_timer.cancel()
 
@@ -210,3 +212,7 @@ class Intake:
 
 def _backpressure(message: str) -> ProtocolError:
     return ProtocolError(ErrorCode.INPUT_BACKPRESSURE, message, retry_after_ms=BACKPRESSURE_RETRY_MS)
+
+
+def _nobody_asks() -> None:
+    """No token of a session that ended is proved."""

@@ -404,4 +404,5 @@ class LiveSession:
         """Wait for the last frames (bounded by the writer), then hold nothing any more."""
         await self.tasks.join()
         await self.runner.stop()
+        self.runner.release()
         self.log.close()

@@ -249,12 +249,14 @@ class SessionManager:
         """Expire what nobody holds, and try again what did not clean up."""
         while True:
             await asyncio.sleep(self._bounds.lease.reaper_interval_s)
-            now = self._loop.time()
-            for live in list(self._live.values()):
-                live.expire(now)
-            for live in list(self._unclean.values()):
-                if not live.retrying:
-                    self._tasks.spawn(f"cleanup:{live.id}", self._retry_cleanup(live))
+            self._look_at_all(self._loop.time())
+
+    def _look_at_all(self, now: float) -> None:
+        for live in list(self._live.values()):
+            live.expire(now)
+        for live in list(self._unclean.values()):
+            if not live.retrying:
+                self._tasks.spawn(f"cleanup:{live.id}", self._retry_cleanup(live))
 
     async def _retry_cleanup(self, live: LiveSession) -> None:
         live.retrying = True

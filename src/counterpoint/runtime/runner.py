@@ -96,6 +96,7 @@ class Runner:
         ended: Callable[[EndSession], None],
     ) -> None:
         self.machine = machine
+        self._session_id = machine.session_id
         self.tasks = Tasks(machine.session_id)
         self._new_model = new_model
         self._model = new_model()
@@ -116,6 +117,8 @@ class Runner:
         self._room: asyncio.Future[None] | None = None
         #: False until the model side gave everything back; the manager keeps the slot taken meanwhile.
         self.cleaned = False
+        #: What still comes is of no use to anyone.
+        self._released = False
 
     @property
     def input_bytes(self) -> int:
@@ -127,6 +130,8 @@ class Runner:
 
     def post(self, news: Input) -> None:
         """Give the machine ``news`` and carry out what follows, now or right after the step under way."""
+        if self._released:
+            return
         self._mailbox.append(news)
         if self._stepping:
             return
@@ -140,6 +145,8 @@ class Runner:
 
     def accepted(self, tag: Tag) -> None:
         """Delivery handed an entry to a transport. Synchronous, and must not raise."""
+        if self._released:
+            return
         drained = self.machine.accepted(tag, self._loop.time())
         if drained is not None:
             # Posted from the loop: delivery is in the middle of taking entries.
@@ -158,7 +165,7 @@ class Runner:
             for effect in self.machine.receive(news, self._loop.time()):
                 self._perform(effect)
         except Exception as error:
-            log.error("session step failed", session=self.machine.session_id, exc_info=error)
+            log.error("session step failed", session=self._session_id, exc_info=error)
             self._give_up()
 
     def _give_up(self) -> None:
@@ -239,7 +246,7 @@ class Runner:
         try:
             await self._model.open(self.machine.config, self)
         except Exception as error:
-            log.warning("model did not open", session=self.machine.session_id, exc_info=error)
+            log.warning("model did not open", session=self._session_id, exc_info=error)
             self.post(ModelOpenFailed("the model could not be opened"))
             return
         self._chain.start()
@@ -257,7 +264,7 @@ class Runner:
         try:
             await self._close_lost()
         except Exception as error:  # the cleanup tries again
-            log.warning("a lost model did not close", session=self.machine.session_id, exc_info=error)
+            log.warning("a lost model did not close", session=self._session_id, exc_info=error)
         await self._open()
 
     async def _close_lost(self) -> None:
@@ -271,12 +278,14 @@ class Runner:
 
     def emit(self, fence: Fence, event: ModelEvent) -> None:
         """``plugins.contract.Outlet``: output of the model."""
+        if self._released:
+            return
         self._outbox.produced(event)
         self.post(StageOutput(fence, event))
 
     async def writable(self) -> None:
         """``plugins.contract.Outlet``: wait while too much output is pending."""
-        while self._outbox.pending_bytes() >= self._max_pending:
+        while not self._released and self._outbox.pending_bytes() >= self._max_pending:
             if self._room is None:
                 self._room = self._loop.create_future()
                 self.post(ModelHeld(True))
@@ -296,13 +305,14 @@ class Runner:
                 await stop()
                 return
             except Exception as error:
-                log.warning("model raised", operation=name, session=self.machine.session_id, exc_info=error)
+                log.warning("model raised", operation=name, session=self._session_id, exc_info=error)
             if retry_after_s is not None:
                 await asyncio.sleep(retry_after_s)
 
     def _stop_work(self) -> None:
         if self._opening is not None:
             self._opening.cancel()
+            self._opening = None
         self._chain.stop()
         self._detection.close()
 
@@ -318,12 +328,13 @@ class Runner:
                 async with asyncio.timeout(self._cleanup_timeout_s or None):
                     await self._model.close()
                 self.cleaned = True
+                self._let_model_go()
             except Exception as error:
-                log.warning("cleanup failed", session=self.machine.session_id, exc_info=error)
+                log.warning("cleanup failed", session=self._session_id, exc_info=error)
         return self.cleaned
 
     async def stop(self) -> None:
-        """Release the timer and whatever still runs; the last call on a runner."""
+        """End the timer and whatever still runs."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -331,3 +342,17 @@ class Runner:
         if self._room is not None:
             self._room.cancel()
         await self.tasks.cancel(timeout=self._cleanup_timeout_s or 5.0)
+
+    def release(self) -> None:
+        """After ``stop``: nothing points back to whoever holds this, nor to itself from below.
+
+        An ended session is large, and its parts know each other. Without cycles it is freed at once, not when
+        the collector comes by (case C-14). A model side that is not cleaned up yet is kept until it is.
+        """
+        self._released = True
+        del self._outbox, self._ended, self._chain, self._detection
+        self._let_model_go()
+
+    def _let_model_go(self) -> None:
+        if self.cleaned and self._released:
+            del self._model, self._new_model

@@ -70,7 +70,7 @@ class Connection:
     async def run(self, handshake: Handshake) -> None:
         """Handshake, then read until the connection ends; never raises for what a peer does."""
         self._keepalive = Keepalive(
-            self._link.pulse,
+            self._link.pulse(),
             self._transport.ping_interval_s,
             self._transport.ping_timeout_s,
             self._link.abort,
@@ -82,6 +82,7 @@ class Connection:
         finally:
             self._keepalive.stop()
             await self._link.end()
+            _forget_ways(self._ws.exception())
 
     # ------------------------------------------------------------------ handshake
 
@@ -192,3 +193,10 @@ class Connection:
                 await asyncio.sleep(0)
                 yielded_at = loop.time()
         return (message.data or CloseCode.NO_STATUS) if message.type is WSMsgType.CLOSE else None
+
+
+def _forget_ways(error: BaseException | None) -> None:
+    """A socket keeps the error that ended it, whose traceback leads back to the socket: a cycle (case C-14)."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__

@@ -66,10 +66,13 @@ class WebSocketLink:
         self._closing = False
         self._gone = asyncio.Event()
         transport.set_write_buffer_limits(high=BUFFER_BYTES)
-        socket_of: socket.socket | None = transport.get_extra_info("socket")
-        if socket_of is not None and sys.platform == "linux":
-            socket_of.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, BUFFER_BYTES)
-        self.pulse = SocketPulse(socket_of, self.buffered, self._ping)
+        self._socket: socket.socket | None = transport.get_extra_info("socket")
+        if self._socket is not None and sys.platform == "linux":
+            self._socket.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, BUFFER_BYTES)
+
+    def pulse(self) -> SocketPulse:
+        """What ``keepalive`` looks at. It holds the link, so the link does not hold it."""
+        return SocketPulse(self._socket, self.buffered, self._ping)
 
     def write(self, frames: Sequence[bytes]) -> None:
         """Hand whole messages to the transport, joined into one write. Never blocks; dropped once closing."""
