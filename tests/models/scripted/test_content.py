@@ -129,6 +129,21 @@ def test_echo_of_the_history_shows_the_instructions_in_force() -> None:
     assert entries == [{"id": None, "type": "message", "role": "system", "text": "be brief"}]
 
 
+def test_an_echo_of_echoes_keeps_its_size() -> None:
+    """Each history quotes the answer before it, twice as long: forty of them would fill any memory."""
+    history = [user("u1", "hello")]
+    for turn in range(40):
+        text = text_of(events_of({"echo_history": True}, history=tuple(history)))
+        history.append(assistant(f"a{turn}", text))
+    assert len(text) < 2 * content.MAX_HISTORY_CHARS
+    assert json.loads(text)[-1] == {
+        "id": "a38",
+        "type": "message",
+        "role": "assistant",
+        "text": history[-2].text,
+    }
+
+
 def test_more_words_than_asked_for_are_cut_with_their_audio() -> None:
     answer = answer_to({"audio_ms": 1000, "words": 10}, max_output_tokens=4)
     assert answer.status is TurnStatus.MAX_OUTPUT_TOKENS

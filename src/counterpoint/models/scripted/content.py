@@ -7,6 +7,7 @@ Here because: all of it is arithmetic without a clock, and a test of the server 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +38,10 @@ RAMP_MASK: Final = 0x7FFF
 #: The ramp over one turn of its values; a chunk is cut out of it, since making it anew costs more than the
 #: rest of a session's work on it.
 _TURN: Final = np.arange(RAMP_MASK + 1, dtype="<i2").tobytes()
+
+#: Characters of a history that is given back. The next history holds this answer, quoted, and so on: without
+#: a bound twenty turns of it would take all memory.
+MAX_HISTORY_CHARS: Final = 1 << 20
 
 #: Arguments of a call come in pieces of so many characters, so that a call can be interrupted half-way.
 ARGUMENT_PIECE: Final = 16
@@ -106,11 +111,16 @@ def sample_value(schema: Any) -> Any:
 
 
 def history_json(request: ResponseRequest) -> str:
-    """The history as the model was given it; instructions, where there are any, in front without an id."""
+    """The history as the model was given it; instructions, where there are any, in front without an id.
+
+    Of more than ``MAX_HISTORY_CHARS`` only the newest entries.
+    """
     entries = [_entry(item) for item in request.history]
     if request.instructions:
         entries.insert(0, {"id": None, "type": "message", "role": "system", "text": request.instructions})
-    return json.dumps(entries, ensure_ascii=False)
+    sizes = itertools.accumulate(len(entry["text"] or "") for entry in reversed(entries))
+    kept = sum(size <= MAX_HISTORY_CHARS for size in sizes)
+    return json.dumps(entries[len(entries) - kept :], ensure_ascii=False)
 
 
 def _entry(item: HistoryItem) -> dict[str, Any]:
