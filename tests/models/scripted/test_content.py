@@ -134,14 +134,10 @@ def test_an_echo_of_echoes_keeps_its_size() -> None:
     history = [user("u1", "hello")]
     for turn in range(40):
         text = text_of(events_of({"echo_history": True}, history=tuple(history)))
+        assert len(text) < 2 * content.MAX_HISTORY_CHARS
+        if len(history[-1].text or "") < content.MAX_HISTORY_CHARS:
+            assert json.loads(text)[-1]["text"] == history[-1].text, "the newest is there"
         history.append(assistant(f"a{turn}", text))
-    assert len(text) < 2 * content.MAX_HISTORY_CHARS
-    assert json.loads(text)[-1] == {
-        "id": "a38",
-        "type": "message",
-        "role": "assistant",
-        "text": history[-2].text,
-    }
 
 
 def test_more_words_than_asked_for_are_cut_with_their_audio() -> None:
