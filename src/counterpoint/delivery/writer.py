@@ -17,6 +17,7 @@ from typing import Protocol
 
 from counterpoint.limits import TransportLimits
 from counterpoint.protocol import codec
+from counterpoint.protocol.audio import PCM16_24K, AudioFormat
 from counterpoint.protocol.catalog import kind_of
 from counterpoint.protocol.codes import CloseCode
 from counterpoint.protocol.events import SessionSkipped
@@ -25,6 +26,7 @@ from counterpoint.protocol.projection import connection_frame, session_frame
 from .cursor import Cursor
 from .entries import Entry, Skipped
 from .pacing import Pacing
+from .player import Player
 from .replies import Replies
 from .watchdog import Watchdog
 
@@ -89,6 +91,8 @@ class Writer:
     ``lost(loss)`` is called at most once, synchronously, when the connection stalls or breaks: the caller
     detaches it. A stalled connection is closed (1013) by the writer itself. ``snapshot(as_of)`` makes the
     messages that stand in for entries that are gone. ``event_id()`` makes the ids of ``session.skipped``.
+    With a ``player`` audio goes there, in the ``output_format`` of its response: an extended connection gets
+    the event with an empty delta, so that its numbers have no hole, and a stock one does not get it.
     """
 
     def __init__(
@@ -103,6 +107,8 @@ class Writer:
         snapshot: Callable[[int], Sequence[bytes]],
         event_id: Callable[[], str],
         pacing: Pacing | None = None,
+        player: Player | None = None,
+        output_format: Callable[[str | None], AudioFormat] = lambda _: PCM16_24K,
     ) -> None:
         #: Whether the connection speaks the extensions; a client may say so at any time.
         self.extended = extended
@@ -114,6 +120,8 @@ class Writer:
         self._snapshot = snapshot
         self._event_id = event_id
         self._pacing = pacing
+        self._player = player
+        self._output_format = output_format
         self._loop = asyncio.get_running_loop()
         self._watchdog = Watchdog(limits.send_timeout_s, link.buffered, self._stalled)
         self._replies = Replies()
@@ -221,17 +229,29 @@ class Writer:
         if batch is None:
             frames += self._snapshot(self._cursor.jump())
             return 1
-        extended, beta = self.extended, self._beta
+        player = self._player
         for next_ in batch:
-            if isinstance(next_, Entry):
-                frame = session_frame(
-                    next_.kind, next_.body, next_.duplex, next_.number, extended=extended, beta=beta
-                )
-            else:
+            if not isinstance(next_, Entry):
                 frame = self._announcement(next_)
+            elif player is not None and next_.kind.audio:
+                frame = self._played_by(player, next_)
+            else:
+                frame = self._frame(next_, next_.body)
             if frame is not None:
                 frames.append(frame)
         return len(batch)
+
+    def _frame(self, entry: Entry, body: bytes) -> bytes | None:
+        return session_frame(
+            entry.kind, body, entry.duplex, entry.number, extended=self.extended, beta=self._beta
+        )
+
+    def _played_by(self, player: Player, entry: Entry) -> bytes | None:
+        audio, body = codec.take_audio(entry.body)
+        tag = entry.tag
+        assert tag is not None  # whatever belongs to an item has one
+        player.play(tag, audio, self._output_format(tag.response_id))
+        return self._frame(entry, body) if self.extended else None
 
     def _announcement(self, skipped: Skipped) -> bytes | None:
         """The message that entries are passed over; None if this connection has no word for it."""

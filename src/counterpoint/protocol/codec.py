@@ -147,6 +147,12 @@ def _audio_part(response_id: str, item_id: str, output_index: int, content_index
     ).encode()
 
 
+def take_audio(body: bytes) -> tuple[bytes, bytes]:
+    """The audio of an ``OutputAudioDelta`` as ``encode_body`` wrote it, and its body without that."""
+    start = body.rindex(b'"', 0, -2) + 1
+    return pybase64.b64decode(memoryview(body)[start:-2]), body[:start] + body[-2:]
+
+
 def encode_duplex(duplex: Duplex) -> bytes:
     return _ENCODER.encode(duplex)
 

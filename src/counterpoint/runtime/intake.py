@@ -14,6 +14,7 @@ from typing import Protocol
 from counterpoint.errors import ProtocolError
 from counterpoint.limits import Limits
 from counterpoint.protocol import codec
+from counterpoint.protocol.audio import AudioFormat, Encoding
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import (
     AckEvents,
@@ -118,6 +119,11 @@ class Intake:
                 self._refuse(command, ProtocolError(ErrorCode.INVALID_SESSION_RESUME, message))
             case _:
                 self._for_the_machine(speaker, command, len(frame))
+
+    def hear(self, speaker: Speaker, pcm: bytes, rate: int) -> None:
+        """PCM16 that came outside of any frame."""
+        command = AppendAudio(audio=pcm, format=AudioFormat(Encoding.PCM16, rate))
+        self._for_the_machine(speaker, command, len(pcm))
 
     def _ack_events(self, command: AckEvents) -> None:
         try:

@@ -20,6 +20,7 @@ from counterpoint.delivery.credential import ResumeCredential
 from counterpoint.delivery.cursor import Cursor
 from counterpoint.delivery.log import EventLog
 from counterpoint.delivery.pacing import Pacing
+from counterpoint.delivery.player import Player
 from counterpoint.delivery.writer import Link, Loss, Writer
 from counterpoint.errors import ResumeRefused
 from counterpoint.plugins.contract import AudioDelta, ModelEvent, TurnEnd, Usage
@@ -36,7 +37,7 @@ from counterpoint.protocol.events import (
     SessionResumed,
 )
 from counterpoint.session.effects import Discard, Emit, EndSession, Reply, Tag
-from counterpoint.session.inputs import Attached, CloseRequested, Detached
+from counterpoint.session.inputs import Attached, CloseRequested, Detached, Played
 from counterpoint.session.machine import SessionMachine
 
 from .bounds import Bounds
@@ -58,6 +59,7 @@ class Dialect:
 
     extended: bool = False
     beta: bool = False
+    player: Player | None = None  #: of the connection, where audio does not go into frames
 
 
 class Attachment:
@@ -69,6 +71,7 @@ class Attachment:
         self.writer = writer
         self.extended = dialect.extended
         self.beta = dialect.beta
+        self.player = dialect.player
 
     @property
     def current(self) -> bool:
@@ -78,6 +81,16 @@ class Attachment:
         """A frame from the peer; without effect once another connection has taken over."""
         if self.current:
             self.live.receive(self, frame)
+
+    def hear(self, pcm: bytes, rate: int) -> None:
+        """PCM16 from the peer's microphone, where audio does not come in frames."""
+        if self.current:
+            self.live.hear(self, pcm, rate)
+
+    def played(self, item_id: str, played_ms: int) -> None:
+        """The connection's player has come so far in an item."""
+        if self.current:
+            self.live.played(item_id, played_ms)
 
     async def room(self) -> None:
         """Return when the connection may be read: replies that it causes would find room."""
@@ -243,12 +256,16 @@ class LiveSession:
             lost=lambda loss: self._lost(held, loss),
             snapshot=self._snapshot,
             event_id=self.machine.ids.event,
-            pacing=self._pacing(),
+            pacing=self._pacing(dialect.player),
+            player=dialect.player,
+            output_format=self.machine.output_format,
         )
         return Attachment(self, held, writer, dialect)
 
-    def _pacing(self) -> Pacing | None:
+    def _pacing(self, player: Player | None) -> Pacing | None:
         lead_ms = self._bounds.limits.max_audio_lead_ms
+        if player is not None:
+            lead_ms = min(lead_ms or player.max_lead_ms, player.max_lead_ms)
         return Pacing(lead_ms, self._ahead_ms) if lead_ms else None
 
     def _ahead_ms(self, tag: Tag) -> float:
@@ -288,6 +305,15 @@ class LiveSession:
         """One frame of the current connection."""
         self.lease.touch(self._loop.time())
         self._intake.receive(attachment, frame)
+
+    def hear(self, attachment: Attachment, pcm: bytes, rate: int) -> None:
+        """Sound of the current connection; that of a session which closes is nothing to answer."""
+        if self.machine.is_open:
+            self.lease.touch(self._loop.time())
+            self._intake.hear(attachment, pcm, rate)
+
+    def played(self, item_id: str, played_ms: int) -> None:
+        self.runner.post(Played(item_id, played_ms))
 
     def disconnected(self, attachment: Attachment, code: int | None) -> None:
         """A close by the client with 1000 or without a code ends the session; any other end is a detach."""
@@ -345,6 +371,8 @@ class LiveSession:
 
     def discard(self, effect: Discard) -> None:
         self.log.discard(effect.response_id, effect.items)
+        if self._current is not None and self._current.player is not None:
+            self._current.player.clear(effect.response_id)
 
     def pending_bytes(self) -> int:
         return self.log.pending_bytes

@@ -62,7 +62,7 @@ class Access:
 
     def authenticate(self, request: web.Request) -> Caller:
         """Raises ``HTTPUnauthorized`` or ``HTTPForbidden``."""
-        self._check_origin(request)
+        self.check_origin(request)
         presented = _presented_key(request)
         if presented is not None and presented.startswith(PREFIX):
             return self._by_secret(presented)
@@ -98,7 +98,8 @@ class Access:
             raise unauthorized("the client secret is not valid")
         return Caller(Key(secret.key), secret)
 
-    def _check_origin(self, request: web.Request) -> None:
+    def check_origin(self, request: web.Request) -> None:
+        """Raises ``HTTPForbidden`` for a page that may not connect."""
         origin = request.headers.get("Origin")
         if origin is None or origin in self._origins:
             return

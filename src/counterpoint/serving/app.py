@@ -80,7 +80,7 @@ async def running(
         tasks.spawn("permits", permits.watch(settings.lease.reaper_interval_s))
         app = web.Application()
         routes = Routes(manager, settings, access, permits, model=model, entropy=secrets.token_bytes)
-        routes.add_to(app.router)
+        routes.add_to(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=settings.transport.close_timeout_s)
         await runner.setup()
         site = web.TCPSite(runner, host, port, ssl_context=_tls(settings), backlog=1024)

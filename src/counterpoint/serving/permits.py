@@ -54,13 +54,13 @@ class Permits:
         wait_s = self._rates.take(caller.key.name, self._now())
         if wait_s:
             message = "too many connections within a minute (access.connections_per_minute)"
-            raise _too_many(message, wait_s)
+            raise too_many(message, wait_s)
         if not opens:
             return
         try:
             self.check_opening(caller)
         except AdmissionRefused as refused:
-            raise _too_many(str(refused), refused.retry_after_ms / 1000) from None
+            raise too_many(str(refused), refused.retry_after_ms / 1000) from None
         except AccessRefused as refused:
             raise unauthorized(str(refused)) from None
 
@@ -105,6 +105,6 @@ class Permits:
         self._manager.metrics.client_secrets.set(self._access.forget_secrets(holders))
 
 
-def _too_many(message: str, wait_s: float) -> web.HTTPException:
+def too_many(message: str, wait_s: float) -> web.HTTPException:
     retry = {"Retry-After": str(math.ceil(wait_s))}
     return refusal(web.HTTPTooManyRequests, ErrorCode.RESOURCE_EXHAUSTED, message, headers=retry)

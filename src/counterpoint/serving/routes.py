@@ -1,37 +1,35 @@
 """The HTTP side: the upgrade to a session, and the small routes beside it.
 
-Owns: paths, query parameters and headers (wire contract, sections 1 and 13), which model names are served.
-Does not own: what happens on the WebSocket (``serving.connection``), what is measured (``runtime.metrics``).
-Here because: everything that a URL can say is read in one place.
+Owns: paths (wire contract, sections 1 and 13).
+Does not own: what a request asks of a session (``opening``), what happens on the WebSocket (``connection``),
+what is measured (``runtime.metrics``).
+Here because: every door of the server is listed in one place.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import structlog
 from aiohttp import web
 
 from counterpoint import __version__
 from counterpoint.errors import ProtocolError
-from counterpoint.protocol.codes import CloseCode, ErrorCode
-from counterpoint.protocol.commands import ResumeSession
-from counterpoint.protocol.config import SessionConfig, SessionType
+from counterpoint.protocol.codes import CloseCode
 from counterpoint.protocol.ids import IdSource
-from counterpoint.runtime.live import Dialect
-from counterpoint.runtime.manager import OpenRequest, SessionManager
+from counterpoint.runtime.manager import SessionManager
 
 from .access import Access, Caller
 from .access_routes import AccessRoutes
 from .connection import Connection, Handshake
 from .link import BUFFER_BYTES, WebSocketLink
+from .opening import Openings, asks_for_beta, opens_at_once, resume_of
 from .permits import Permits
 from .settings import Settings
 from .state import debug_state
+from .webrtc.routes import CallRoutes
 
 log = structlog.get_logger(__name__)
 
@@ -60,12 +58,16 @@ class Routes:
         self._entropy = entropy
         self._access = access
         self._permits = permits
-        self._beside = AccessRoutes(access, manager, self._served_name)
+        self._openings = Openings(model, settings.models)
+        self._calls = CallRoutes(manager, settings, access, permits, self._openings, entropy)
+        self._beside = AccessRoutes(access, manager, self._openings.served_name)
 
-    def add_to(self, router: web.UrlDispatcher) -> None:
+    def add_to(self, app: web.Application) -> None:
+        router = app.router
         for path in ("/v1/realtime", "//v1/realtime", "/v1//realtime", "/v1/duplex"):
             router.add_get(path, self.realtime)
         self._beside.add_to(router)
+        self._calls.add_to(app)
         router.add_get("/v1/models", self.models)
         router.add_get("/version", self.version)
         router.add_get("/health", self.health)
@@ -83,7 +85,7 @@ class Routes:
         caller = self._access.authenticate(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
             raise web.HTTPUpgradeRequired(text="this is a WebSocket endpoint")
-        self._permits.check_connection(caller, opens=_opens_at_once(request.query))
+        self._permits.check_connection(caller, opens=opens_at_once(request.query))
         transport = self._settings.transport
         socket = web.WebSocketResponse(
             protocols=_SUBPROTOCOLS,
@@ -105,36 +107,11 @@ class Routes:
 
     def _handshake(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller) -> Handshake:
         """Raises ``ProtocolError`` for what refuses the connection."""
-        query = request.query
-        duplex = request.path.endswith("/duplex") or query.get("duplex") == "1"
-        beta = socket.ws_protocol == _BETA_PROTOCOL or request.headers.get("OpenAI-Beta") == "realtime=v1"
-        resume_id = query.get("resume")
-        locked, longest_s = _terms_of(caller)
-        opening = OpenRequest(
-            dialect=Dialect(extended=duplex, beta=beta),
-            principal=caller.principal,
-            key=caller.key.name,
-            duplex=duplex,
-            config=SessionConfig(
-                type=_session_type(query), model=self._served_name(locked.get("model") or query.get("model"))
-            ),
-            locked=locked,
-            max_session_s=longest_s,
-        )
+        beta = socket.ws_protocol == _BETA_PROTOCOL or asks_for_beta(request)
         return Handshake(
-            opening,
-            autostart=_opens_at_once(query),
-            resume=None if resume_id is None else _resume_of(request, resume_id),
-        )
-
-    def _served_name(self, asked: str | None) -> str:
-        """The name under which the model is echoed. Raises ``ProtocolError`` (``model_not_found``)."""
-        if not asked or asked == self._model:
-            return self._model
-        if any(fnmatch.fnmatchcase(asked, alias) for alias in self._settings.models.aliases):
-            return asked
-        raise ProtocolError(
-            ErrorCode.MODEL_NOT_FOUND, f"the model {asked[:80]!r} is not served here", param="model"
+            self._openings.request(request, caller, beta=beta),
+            autostart=opens_at_once(request.query),
+            resume=resume_of(request),
         )
 
     # ------------------------------------------------------------------ beside it
@@ -173,42 +150,3 @@ class Routes:
         """A file of the page. Browsers ask each time whether it has changed: modules must fit each other."""
         name = request.match_info.get("name", "index.html")
         return web.FileResponse(PAGE / name, headers={"Cache-Control": "no-cache"})
-
-
-def _opens_at_once(query: Mapping[str, str]) -> bool:
-    return query.get("autostart", "1") != "0" and "resume" not in query
-
-
-def _session_type(query: Mapping[str, str]) -> SessionType:
-    """Clients of the official API ask for a transcription session by ``intent``."""
-    return SessionType.TRANSCRIPTION if query.get("intent") == "transcription" else SessionType.REALTIME
-
-
-def _terms_of(caller: Caller) -> tuple[dict[str, Any], float]:
-    """What a client secret fixes: fields of the session, and its longest life in seconds (0: no other)."""
-    if caller.secret is None:
-        return {}, 0.0
-    request = caller.secret.request
-    return request.session, (request.max_minutes or 0.0) * 60
-
-
-def _resume_of(request: web.Request, session_id: str) -> ResumeSession | None:
-    """A resume in the query or the headers; None if it names no token: then the first event brings it.
-
-    Raises ``ProtocolError`` (``invalid_session_resume``) for a cursor that is no number.
-    """
-    token = request.query.get("resume_token") or request.headers.get("X-Resume-Token")
-    if not token:
-        return None
-    cursor = (
-        request.query.get("last_received_server_event_seq") or request.headers.get("X-Last-Event-Seq") or "0"
-    )
-    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:
-        raise ProtocolError(
-            ErrorCode.INVALID_SESSION_RESUME,
-            "a whole number is expected",
-            param="last_received_server_event_seq",
-        )
-    return ResumeSession(
-        session_id=session_id, resume_token=token, last_received_server_event_seq=int(cursor)
-    )

@@ -88,6 +88,14 @@ class ModelHeld:
 
 
 @dataclass(frozen=True, slots=True)
+class Played:
+    """The connection plays the audio itself, and has come to ``played_ms`` of an item."""
+
+    item_id: str
+    played_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attached:
     """A connection is attached. ``extended``: it speaks the extensions."""
 
@@ -129,6 +137,7 @@ Input = (
     | ModelRaised
     | ResponseDrained
     | ModelHeld
+    | Played
     | Attached
     | Detached
     | CloseRequested

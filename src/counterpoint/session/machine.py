@@ -31,6 +31,7 @@ from counterpoint.plugins.contract import (
     UserTranscript,
     UserTranscriptFailed,
 )
+from counterpoint.protocol.audio import AudioFormat
 from counterpoint.protocol.codes import ErrorCode, FailureCode
 from counterpoint.protocol.commands import CancelInput, CancelResponse, CloseSession, Command
 from counterpoint.protocol.config import SessionConfig
@@ -59,6 +60,7 @@ from .inputs import (
     ModelOpened,
     ModelOpenFailed,
     ModelRaised,
+    Played,
     ResponseDrained,
     StageOutput,
     TurnChecked,
@@ -68,6 +70,7 @@ from .judging import Judging
 from .lifespan import Lifespan
 from .native import Native
 from .out import Out
+from .output_buffer import OutputBuffer
 from .plan import Planner, Validate
 from .playback import PlaybackLedger
 from .playing import Playing
@@ -113,7 +116,8 @@ class SessionMachine:
         )
         self._responses = Responses(state, out, ids, limits, conversation, ledger, tools)
         planner = Planner(state, ids, conversation, ledger, tools, validate)
-        playing = Playing(state, out, conversation, ledger, self._responses)
+        self._buffer = OutputBuffer(state, out, ledger, self._responses)
+        playing = Playing(state, out, conversation, ledger, self._responses, self._buffer)
         self._transcripts = Transcripts(state, out, conversation)
         self._turns = Turns(
             state,
@@ -212,6 +216,11 @@ class SessionMachine:
         """How far the end of an audio entry is ahead of playback, for pacing."""
         return self._ledger.ahead_ms(tag.item_id or "", tag.samples, now)
 
+    def output_format(self, response_id: str | None) -> AudioFormat:
+        """Of the audio of a response; of one that is over, the session's."""
+        response = None if response_id is None else self._responses.find(response_id)
+        return (response.config if response else self.config).audio.output.format
+
     def describe(self) -> dict[str, Any]:
         """The wire's ``session`` object, in full."""
         return self._description.session()
@@ -266,6 +275,7 @@ class SessionMachine:
         self._responses.settle()
         if self.is_open:
             self._turns.advance()
+            self._buffer.settle()
             if self._native is not None:
                 self._native.advance()
         else:
@@ -302,6 +312,9 @@ class SessionMachine:
                     self._steps.resume_clock()
             case Detached():
                 self._state.attached = False
+                self._buffer.forget()
+            case Played():
+                self._buffer.played(news)
             case CloseRequested(reason):
                 self._closing.close(reason)
             case CleanedUp():

@@ -219,6 +219,18 @@ class PlaybackLedger:
         part.acknowledge(_as_samples(played_ms, part.sent, track.rate))
         return self._acknowledged(part, now)
 
+    def clock(self, item_id: str, played_ms: int) -> str | None:
+        """The connection that plays the item has come so far: an acknowledgement without an answer.
+
+        Returns the response that the item belongs to; None: there is no such part.
+        """
+        part = self._parts.get(item_id)
+        if part is None:
+            return None
+        part.track.clocked = True
+        part.acknowledge(_as_samples(played_ms, part.sent, part.track.rate))
+        return part.track.response_id
+
     def truncate(self, spoken: Spoken, audio_end_ms: int) -> Cut:
         """Where a truncation to ``audio_end_ms`` cuts; of several the smallest holds (invariant 116).
 
@@ -269,6 +281,11 @@ class PlaybackLedger:
         """A client has not yet played all that it was handed."""
         return any(self._is_playing(track, now) for track in reversed(self._tracks.values()))
 
+    def is_interrupted(self, response_id: str) -> bool:
+        """Its playback was stopped before its end."""
+        track = self._tracks.get(response_id)
+        return track is not None and track.state is TrackState.STOPPED
+
     def played(self, now: float) -> dict[tuple[str, int], int]:
         """Samples played of every part that is remembered, by item id and content index."""
         return {(item_id, 0): self._played(part, now) for item_id, part in self._parts.items()}
@@ -286,8 +303,10 @@ class PlaybackLedger:
 
     def _played(self, part: Part, now: float) -> int:
         played = part.acked
-        if self._guessing and part.track.state is not TrackState.STOPPED and part.track.playhead is not None:
-            played = max(played, min(part.track.playhead.played(now) - part.start, part.sent))
+        track = part.track
+        guessed = self._guessing and not track.clocked and track.state is not TrackState.STOPPED
+        if guessed and track.playhead is not None:
+            played = max(played, min(track.playhead.played(now) - part.start, part.sent))
         return min(played, part.end)
 
     def _heard(self, part: Part, now: float) -> int:

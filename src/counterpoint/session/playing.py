@@ -12,11 +12,12 @@ from counterpoint.errors import ProtocolError
 from counterpoint.protocol.audio import samples_to_ms
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import AckPlayback, ClearOutput, TruncateItem
-from counterpoint.protocol.events import ItemTruncated, OutputCleared
+from counterpoint.protocol.events import ItemTruncated
 
 from .conversation import Conversation
 from .effects import Discard, TruncateModel
 from .out import Out
+from .output_buffer import OutputBuffer
 from .playback import Cut, PlaybackLedger
 from .response import RunningResponse
 from .responses import Responses
@@ -31,12 +32,14 @@ class Playing:
         conversation: Conversation,
         ledger: PlaybackLedger,
         responses: Responses,
+        buffer: OutputBuffer,
     ) -> None:
         self._state = state
         self._out = out
         self._conversation = conversation
         self._ledger = ledger
         self._responses = responses
+        self._buffer = buffer
 
     # ------------------------------------------------------------------ commands
 
@@ -72,7 +75,7 @@ class Playing:
         """The client stops playing: the active response with its epoch, any other for itself."""
         active = self._responses.active
         if active is not None and command.response_id in (None, active.id):
-            self._responses.interrupt("client_cancelled", OutputCleared(response_id=active.id))
+            self._responses.interrupt("client_cancelled", self._buffer.cleared(active.id))
         elif command.response_id is None:
             self.stop()
         else:
@@ -97,9 +100,9 @@ class Playing:
         if running is None:
             self._cut(response_id)
         elif running.out_of_band:
-            self._responses.cancel_out_of_band(running, OutputCleared(response_id=response_id))
+            self._responses.cancel_out_of_band(running, self._buffer.cleared(response_id))
         else:
-            self._responses.interrupt("client_cancelled", OutputCleared(response_id=response_id))
+            self._responses.interrupt("client_cancelled", self._buffer.cleared(response_id))
 
     def _cut(self, response_id: str) -> None:
         """Nothing happens if all of it was heard."""
@@ -107,7 +110,7 @@ class Playing:
         if not cuts:
             return
         self._out.do(Discard(response_id, frozenset()))
-        self._out.emit(OutputCleared(response_id=response_id))
+        self._out.emit(self._buffer.cleared(response_id))
         for cut in cuts:
             if cut.item_id in self._conversation:
                 self._truncate(cut)

@@ -32,6 +32,7 @@ class Track:
     parts: list[Part] = field(default_factory=list)
     sent: int = 0
     playhead: Playhead | None = None  #: from the first audio that is handed over
+    clocked: bool = False  #: whoever plays it says where it is: nothing is guessed any more
 
 
 @dataclass(slots=True, eq=False)
