@@ -78,6 +78,7 @@ docs: $(call installed,dev) ## write the generated pages of docs/reference anew
 	$(BIN)/python tools/settings_reference.py
 	$(BIN)/python tools/command_line_reference.py
 	$(BIN)/python tools/conformance_reference.py
+	$(BIN)/python tools/conversation_reference.py
 
 bench: $(call installed,dev) ## measure the server
 	@$(BIN)/counterpoint bench $(ARGS)

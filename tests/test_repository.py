@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tools import command_line_reference, conformance_reference, settings_reference
+from tools import command_line_reference, conformance_reference, conversation_reference, settings_reference
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "counterpoint"
@@ -154,7 +154,11 @@ def test_a_suitable_python_is_found() -> None:
 # --- what is written ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [settings_reference, command_line_reference, conformance_reference])
+@pytest.mark.parametrize(
+    "page",
+    [settings_reference, command_line_reference, conformance_reference, conversation_reference],
+    ids=lambda page: page.__name__,
+)
 def test_a_generated_page_is_fresh(page: ModuleType) -> None:
     assert page.PAGE.read_text() == page.render(), "run: make docs"
 

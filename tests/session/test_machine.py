@@ -1,4 +1,4 @@
-"""The machine as a whole: every command in every state, random sessions, replay of a recording."""
+"""The machine as a whole: what it ignores, random sessions, replay of a recording."""
 
 from __future__ import annotations
 
@@ -12,26 +12,20 @@ from counterpoint.plugins.contract import (
     Failure,
     ItemEnd,
     ModelEvent,
-    SpeechBoundary,
-    StageMetrics,
-    StepDone,
     TextDelta,
     ToolCall,
     TurnEnd,
     UserTranscript,
 )
 from counterpoint.protocol import events as ev
-from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import (
     AckPlayback,
     AppendAudio,
-    AppendText,
     BargeIn,
     CancelInput,
     CancelResponse,
     ClearAudio,
     ClearOutput,
-    CloseSession,
     Command,
     CommitAudio,
     CreateItem,
@@ -42,7 +36,6 @@ from counterpoint.protocol.commands import (
     TruncateItem,
     UpdateSession,
 )
-from counterpoint.protocol.items import FunctionCallOutput
 from counterpoint.protocol.response_options import ResponseOptions
 from counterpoint.session.effects import Effect, Emit, Reply
 from counterpoint.session.inputs import (
@@ -55,132 +48,10 @@ from counterpoint.session.inputs import (
 )
 
 from .checks import check
-from .driver import MANUAL, Driver, ramp, speak, tone, type_of, user_text, vad
-
-# ---------------------------------------------------------------------- state x command
-
-
-def idle() -> Driver:
-    driver = Driver(MANUAL, duplex=True)
-    driver.send(user_text("hi", "user"))
-    return driver
-
-
-def responding() -> Driver:
-    driver = idle()
-    driver.ask()
-    driver.model(speak("one two ", 500))
-    return driver
-
-
-def draining() -> Driver:
-    driver = idle()
-    driver.eager = False
-    driver.ask()
-    driver.answer("one two ", 500)
-    driver.hand_over(len(driver.pending) - 1)
-    return driver
-
-
-def playing() -> Driver:
-    driver = responding()
-    driver.model(TurnEnd())
-    return driver
-
-
-def closing() -> Driver:
-    driver = responding()
-    driver.send(CloseSession())
-    return driver
-
-
-STATES: dict[str, Callable[[], Driver]] = {
-    "idle": idle,
-    "responding": responding,
-    "draining": draining,
-    "playing": playing,
-    "closing": closing,
-}
-
-OPEN = ("idle", "responding", "draining", "playing")
-
-
-def always(outcome: str) -> dict[str, str]:
-    return dict.fromkeys(OPEN, outcome)
-
-
-def each(idle: str, responding: str, draining: str, playing: str) -> dict[str, str]:
-    return dict(zip(OPEN, (idle, responding, draining, playing), strict=True))
-
-
-ACTIVE = ErrorCode.CONVERSATION_ALREADY_HAS_ACTIVE_RESPONSE
-NOT_ACTIVE = ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE
-NO_CALL = ErrorCode.UNKNOWN_FUNCTION_CALL_OUTPUT
-NOT_SPOKEN = ErrorCode.ITEM_TRUNCATE_INVALID_ITEM_ID
-CREATED, DONE = "response.created", "response.done"
-TRUNCATED = "conversation.item.truncated"
-
-#: What each command leads to in each state: an error's code, the type of the last event, or nothing.
-#: A session that is closing answers every command with ``session_closed``.
-TABLE: list[tuple[Command, dict[str, str]]] = [
-    (CreateResponse(), each(CREATED, ACTIVE, ACTIVE, CREATED)),
-    (CancelResponse(), each(NOT_ACTIVE, DONE, DONE, NOT_ACTIVE)),
-    (CancelResponse(response_id="nope"), always(NOT_ACTIVE)),
-    (BargeIn(), each("", DONE, DONE, TRUNCATED)),
-    (ClearOutput(), each("", DONE, DONE, TRUNCATED)),
-    (CancelInput(), always("input_audio_buffer.cleared")),
-    (ClearAudio(), always("input_audio_buffer.cleared")),
-    (CommitAudio(), always(ErrorCode.INPUT_AUDIO_BUFFER_COMMIT_EMPTY)),
-    (AppendAudio(audio=b"\0\0"), always("")),
-    (AppendText(text="x"), always("")),
-    (user_text("more"), always("conversation.item.done")),
-    (CreateItem(item=FunctionCallOutput(call_id="c", output="1")), always(NO_CALL)),
-    (RetrieveItem(item_id="user"), always("conversation.item.retrieved")),
-    (DeleteItem(item_id="user"), always("conversation.item.deleted")),
-    (TruncateItem(item_id="user", content_index=0, audio_end_ms=0), always(NOT_SPOKEN)),
-    (AckPlayback(item_id="user", played_ms=1), always("")),
-    (UpdateSession(patch={}), always("session.updated")),
-    (CloseSession(), each("", DONE, DONE, "")),
-]
-
-
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize(("command", "outcomes"), TABLE, ids=lambda value: type(value).__name__)
-def test_every_command_in_every_state(command: Command, outcomes: dict[str, str], state: str) -> None:
-    """CASE-INV-7: its effect, or exactly one error; invariant 86: the session stays usable."""
-    driver = STATES[state]()
-    events_before, errors_before = len(driver.sent) + len(driver.pending), len(driver.errors)
-    driver.send(command)
-    driver.hand_over()
-    new = driver.sent[events_before:]
-    errors = [error.code for error in driver.errors[errors_before:]]
-    expected = outcomes.get(state, ErrorCode.SESSION_CLOSED)
-    if expected in list(ErrorCode):
-        assert errors == [expected]
-    else:
-        assert errors == []
-        assert (type_of(new[-1].event) if new else "") == expected
-    check(driver.sent)
-    if driver.machine.is_open:
-        usable(driver)
-
-
-def usable(driver: Driver) -> None:
-    """One more turn works."""
-    driver.eager = True
-    driver.send(CancelInput())
-    driver.ask()
-    driver.answer("still here ", 100)
-    assert driver.done[-1].status == "completed"
-
+from .driver import MANUAL, Driver, ramp, speak, tone, user_text, vad
+from .states import idle, responding
 
 # ---------------------------------------------------------------------- what the machine ignores
-
-
-def test_notes_of_the_model_that_concern_no_answer_are_taken_without_effect() -> None:
-    driver = responding()
-    notes: list[ModelEvent] = [StepDone(1), StageMetrics({"asr": 1.0}), SpeechBoundary(True, 5)]
-    assert driver.model(*notes) == []
 
 
 def test_late_news_is_harmless() -> None:
