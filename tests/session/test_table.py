@@ -64,6 +64,7 @@ OUTPUTS: dict[str, ModelEvent] = {
     "Listen": Listen(),
     "Failure of the answer": Failure(),
     "Failure of the session": Failure(scope=Scope.SESSION),
+    "Failure of the session, for good": Failure(scope=Scope.SESSION, retryable=False),
     "UserTranscript": UserTranscript(1, "good day"),
     "UserTranscript, a piece": UserTranscript(1, "good ", final=False),
     "UserTranscript of no turn": UserTranscript(99, "good day"),

@@ -196,7 +196,7 @@ class Connection:
 
 
 def _forget_ways(error: BaseException | None) -> None:
-    """A socket keeps the error that ended it, whose traceback leads back to the socket: a cycle (case C-14)."""
+    """A socket keeps the error that ended it, whose traceback leads back to it: a cycle (case C-14)."""
     while error is not None:
         error.__traceback__ = None
         error = error.__context__
