@@ -10,8 +10,11 @@ Usage: ``python tools/fuzz.py [--seed N] [--frames N]``. Exit code 1: a failure,
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
+
+import structlog
 
 from counterpoint.testing.fuzz.run import Report, fuzz
 
@@ -21,6 +24,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--frames", type=int, default=1_000_000)
     asked = parser.parse_args()
+    # The fuzzer watches the standard library's log, for tracebacks; it is not shown.
+    structlog.configure(
+        processors=[structlog.stdlib.render_to_log_kwargs],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+    logging.getLogger().addHandler(logging.NullHandler())
     began = shown = time.monotonic()
 
     def progress(report: Report) -> None:

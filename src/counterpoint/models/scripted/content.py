@@ -41,7 +41,7 @@ _TURN: Final = np.arange(RAMP_MASK + 1, dtype="<i2").tobytes()
 
 #: Characters of a history that is given back. The next history holds this answer, quoted, and so on: without
 #: a bound twenty turns of it would take all memory.
-MAX_HISTORY_CHARS: Final = 1 << 20
+MAX_HISTORY_CHARS: Final = 1 << 18
 
 #: Arguments of a call come in pieces of so many characters, so that a call can be interrupted half-way.
 ARGUMENT_PIECE: Final = 16

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from typing import Any
 
 Frame = str | bytes
@@ -54,7 +55,19 @@ _VALUES: tuple[Any, ...] = (
     "data:;base64,AAAA",
 )
 
-_TEXT_EDITS = ("cut", "flip", "insert", "double", "repeat key", "nan", "surrogate", "deep", "space", "wrap")
+_TEXT_EDITS = (
+    "cut",
+    "flip",
+    "insert",
+    "double",
+    "repeat",
+    "nan",
+    "surrogate",
+    "deep",
+    "space",
+    "wrap",
+    "binary",
+)
 _INSERTS = (
     "\x00",
     "\\u0000",
@@ -72,15 +85,17 @@ _INSERTS = (
 )
 
 
+#: A key, with its colon.
+_KEYS = re.compile(r'"\w+":')
+
+
 def mutated(event: dict[str, Any], rng: random.Random) -> Frame:
     """``event`` as a frame with one to three things wrong."""
     event = copy.deepcopy(event)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         _change(event, rng)
     text = json.dumps(event, ensure_ascii=rng.random() < 0.5)
-    if rng.random() < 0.25:
-        text = _edit(text, rng)
-    return text
+    return _edit(text, rng) if rng.random() < 0.25 else text
 
 
 def _change(event: dict[str, Any], rng: random.Random) -> None:
@@ -114,7 +129,7 @@ def _containers(value: Any) -> Any:
             yield from _containers(inner)
 
 
-def _edit(text: str, rng: random.Random) -> str:
+def _edit(text: str, rng: random.Random) -> Frame:
     at = rng.randrange(len(text) + 1)
     match rng.choice(_TEXT_EDITS):
         case "cut":
@@ -125,8 +140,9 @@ def _edit(text: str, rng: random.Random) -> str:
             return text[:at] + rng.choice(_INSERTS) + text[at:]
         case "double":
             return text + text
-        case "repeat key":
-            return text.replace('"type":', '"type": "x", "type":', 1)
+        case "repeat":
+            key = rng.choice(_KEYS.findall(text) or ['"type":'])
+            return text.replace(key, f"{key} null, {key}" if rng.random() < 0.5 else f'{key} "x", {key}', 1)
         case "nan":
             return text.replace(": ", ": NaN, ", 1) if rng.random() < 0.5 else text[:-1] + ', "x": NaN}'
         case "surrogate":
@@ -134,6 +150,8 @@ def _edit(text: str, rng: random.Random) -> str:
         case "deep":
             depth = rng.choice((10, 63, 64, 65, 5000))
             return text[:-1] + ', "x": ' + "[" * depth + "]" * depth + "}"
+        case "binary":
+            return text.encode()
         case "space":
             return "\n\t " + text + " \r\n"
         case _:

@@ -211,6 +211,7 @@ async def _play(
     entropy = random.Random(f"{name}/entropy")
     manager = SessionManager(plugin, _BOUNDS, entropy=entropy.randbytes, metrics=Metrics())
     with _watched_log() as tracebacks:
+        await plugin.start()
         session = FuzzedSession(manager, IdSource(entropy.randbytes(6).hex()), opening)
         await session.settle()
         while (step := next_step(session.record)) is not None:
@@ -221,6 +222,7 @@ async def _play(
         await asyncio.sleep(_BOUNDS.limits.cleanup_timeout_s * 4)
         found += _left(manager)
         await manager.close()
+        await plugin.stop()
     return session.record, [*(f"traceback: {text}" for text in tracebacks), *found]
 
 
