@@ -18,7 +18,7 @@ TESTS ?= tests
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test browser clients check format docs bench fuzz simulate lock clean
+.PHONY: help run test browser clients check format docs bench fuzz simulate soak lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -91,6 +91,12 @@ STEPS ?= 20000
 
 simulate: $(call installed,dev) ## search for the schedule that breaks a session (SEEDS=40 STEPS=5000)
 	@for seed in $$(seq 1 $(SEEDS)); do $(BIN)/counterpoint simulate --seed $$seed --steps $(STEPS) || exit 1; done
+
+SECONDS ?= 600
+SEED ?= 1
+
+soak: $(call installed,dev) ## kill the clients of fifty sessions again and again (SECONDS=60 SEED=2)
+	@SECONDS=$(SECONDS) SEED=$(SEED) $(BIN)/python -m pytest -s -m slow $(ARGS) tests/cases/test_soak.py
 
 lock: $(VENV)/.created ## write requirements/*.lock anew (ARGS=--upgrade takes newer versions)
 	$(PIP) install --quiet uv
