@@ -380,6 +380,7 @@ class PlaybackLedger:
         del self._tracks[track.response_id]
         for part in track.parts:
             del self._parts[part.item_id]
+        track.parts.clear()  # they know their track: a cycle
 
 
 def _as_samples(ms: int, end: int, rate: int) -> int:
