@@ -42,9 +42,10 @@ client = $(CLIENTS)/$(1)/.installed-$(shell cksum requirements/clients/$(1).lock
 NODE := tests/clients/node
 node = $(NODE)/node_modules/.installed-$(shell cksum $(NODE)/package-lock.json | cut -d' ' -f1)
 
-STOCK := $(call client,openai) $(call client,openai-agents) $(call client,pipecat-ai) $(call node)
+STOCK := $(call client,openai) $(call client,openai-agents) $(call client,pipecat-ai) \
+  $(call client,livekit-agents) $(call node)
 
-clients: $(call installed,dev) $(call installed,voice) $(STOCK) ## run the clients of other projects; they need Node
+clients: $(call installed,dev) $(call installed,voice) $(STOCK) ## run the clients of other projects; they need Node and Chromium
 	@$(BIN)/counterpoint install-voice
 	@$(BIN)/python -m pytest -m clients $(ARGS) tests/clients
 
@@ -58,6 +59,7 @@ endef
 $(eval $(call install_client,openai))
 $(eval $(call install_client,openai-agents))
 $(eval $(call install_client,pipecat-ai))
+$(eval $(call install_client,livekit-agents))
 
 $(call node):
 	npm ci --prefix $(NODE) --no-audit --no-fund

@@ -32,6 +32,6 @@ compile voice pyproject.toml --extra voice --constraints requirements/dev.lock "
 
 # Clients of other projects, each in an environment of its own; they need not agree with us, nor with each other.
 mkdir -p requirements/clients
-for client in 'openai[realtime]' openai-agents 'pipecat-ai[openai]'; do
+for client in 'openai[realtime]' openai-agents 'pipecat-ai[openai]' 'livekit-agents[openai]'; do
   echo "$client" | compile "clients/${client%%\[*}" - "$@"
 done

@@ -1,13 +1,15 @@
 """Clients of other projects, unmodified, each in its own environment, against a server process of its own.
 
-Every client has the same conversations (the programs in ``drivers`` and ``node``): by text, by audio with
-turns that the program ends, with the server's detector, with a tool, and with an answer that is cut off. Its
-user sees what the scripted model says, or, by speech, what the embedded voice understood (case I-09).
+Every client has the same conversations (the programs in ``drivers``, ``node`` and ``browser``): by text, by
+audio with turns that the program ends, with the server's detector, with a tool, and with an answer that is
+cut off. Its user sees what the scripted model says, or, by speech, what the embedded voice understood (case
+I-09).
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -28,12 +30,22 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RATE = 24_000
 WORDS = " ".join(f"word{n}" for n in range(1, 11))
+KEY = "unused"  #: what every program gives as its key: the servers take no other
+
+
+def python(environment: str, driver: str) -> tuple[str, ...]:
+    return str(ROOT / ".venv-clients" / environment / "bin" / "python"), str(HERE / "drivers" / driver)
+
+
 CLIENTS = {
-    "openai": (str(ROOT / ".venv-clients/openai/bin/python"), "drivers/drive_openai.py"),
-    "openai-agents": (str(ROOT / ".venv-clients/openai-agents/bin/python"), "drivers/drive_openai_agents.py"),
-    "pipecat-ai": (str(ROOT / ".venv-clients/pipecat-ai/bin/python"), "drivers/drive_pipecat.py"),
-    "npm-openai": ("node", "node/drive_openai.mjs"),
-    "npm-agents-realtime": ("node", "node/drive_agents.mjs"),
+    "openai": python("openai", "drive_openai.py"),
+    "openai-sync": python("openai", "drive_openai_sync.py"),
+    "openai-agents": python("openai-agents", "drive_openai_agents.py"),
+    "pipecat-ai": python("pipecat-ai", "drive_pipecat.py"),
+    "livekit-agents": python("livekit-agents", "drive_livekit_agents.py"),
+    "npm-openai": ("node", str(HERE / "node" / "drive_openai.mjs")),
+    "npm-agents-realtime": ("node", str(HERE / "node" / "drive_agents.mjs")),
+    "npm-agents-realtime-in-a-browser": (sys.executable, "-m", "tests.clients.browser.drive"),
 }
 TLS_ONLY = ("npm-openai",)
 
@@ -85,10 +97,13 @@ def model(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def urls(model: str, certificate: tuple[Path, Path]) -> Iterator[Urls]:
     chain, key = certificate
+    keys = chain.with_name("keys")
+    keys.write_text(f"{hashlib.sha256(KEY.encode()).hexdigest()} clients\n")
+    options = ("--model", model, "--set", f"access.keys_file={keys}")
     with ExitStack() as stack:
-        plain = stack.enter_context(serving("--model", model))
+        plain = stack.enter_context(serving(*options))
         tls = ("--tls-cert", str(chain), "--tls-key", str(key))
-        yield Urls(plain, stack.enter_context(serving("--model", model, *tls)))
+        yield Urls(plain, stack.enter_context(serving(*options, *tls)))
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +126,10 @@ def converse(urls: Urls, recording: Path, certificate: tuple[Path, Path]) -> Con
     """What the user of a client sees of conversations."""
 
     def run(client: str, *scenarios: str) -> Seen:
-        program, driver = CLIENTS[client]
         url = urls.encrypted if client in TLS_ONLY else urls.plain
         done = subprocess.run(
-            [program, str(HERE / driver), url, str(recording), *scenarios],
+            [*CLIENTS[client], url, str(recording), *scenarios],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=180,
@@ -143,8 +158,12 @@ def ramp(response: int) -> bytes:
     return (((response * 7919 + np.arange(RATE)) % 32768).astype("<i2")).tobytes()
 
 
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [event["saw"] for event in events]
+
+
 def after(events: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    return events[[event["saw"] for event in events].index(what) :]
+    return events[kinds(events).index(what) :]
 
 
 @pytest.mark.parametrize("model", ["scripted"], indirect=True)
@@ -161,6 +180,8 @@ def test_every_feature_of_a_client_works(client: str, model: str, converse: Conv
     (tool,) = [event for event in seen["tools"] if event["saw"] == "tool"]
     assert (tool["name"], json.loads(tool["arguments"])) == ("weather", {"city": "sample"})
     assert pcm(seen["tools"]) == ramp(2)
+    for scenario in ("vad", "cancel"):
+        assert "interrupted" in kinds(seen[scenario]), scenario
     again = pcm(after(seen["cancel"], "again"))
     first = pcm(seen["cancel"])[: -len(again)]
     assert 0 < len(first) < len(ramp(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,19 @@ async def test_a_stock_client_that_reconnects_is_in_the_same_session() -> None:
         assert "".join(deltas) == " ".join(f"word{n}" for n in range(1, 11))
 
 
-def test_the_page_names_the_versions_that_are_tried() -> None:
-    for name in ("openai", "openai-agents", "pipecat-ai"):
-        (pinned,) = re.findall(
-            rf"^{name}(?:\[.*\])?==(\S+)", (LOCKS / f"{name}.lock").read_text(), re.MULTILINE
-        )
-        assert f"| `{name}`" in PAGE
-        assert f"| {pinned} |" in PAGE
+def locked(name: str) -> str:
+    lock = (LOCKS / f"{name}.lock").read_text()
+    (version,) = re.findall(rf"^{name}(?:\[.*\])?==(\S+)", lock, re.MULTILINE)
+    return str(version)
+
+
+def test_the_page_names_the_clients_and_versions_that_are_tried() -> None:
+    package = json.loads((Path(__file__).parent / "node" / "package.json").read_text())["dependencies"]
+    assert dict(re.findall(r"^\| (`.*?) \| ([\d.]+) \|", PAGE, re.MULTILINE)) == {
+        "`openai` (Python)": locked("openai"),
+        "`openai-agents` (Python)": locked("openai-agents"),
+        "`pipecat-ai`": locked("pipecat-ai"),
+        "`livekit-agents` with `livekit-plugins-openai`": locked("livekit-agents"),
+        "`openai` (npm, in Node)": package["openai"],
+        "`@openai/agents-realtime` (npm, in Node and in a browser)": package["@openai/agents-realtime"],
+    }

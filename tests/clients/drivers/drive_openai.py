@@ -50,10 +50,8 @@ class Talk:
                     self.saw("heard", text=event.transcript)
                 case "response.function_call_arguments.done":
                     self.saw("tool", name=event.name, arguments=event.arguments)
-                case "input_audio_buffer.speech_started":
-                    self.saw("speech")
-                case "response.done":
-                    self.saw("done", status=event.response.status)
+                case "response.done" if event.response.status == "cancelled":
+                    self.saw("interrupted")
             yield event
 
     async def until(self, kind: str) -> Any:

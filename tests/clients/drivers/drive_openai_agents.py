@@ -54,8 +54,6 @@ class Talk:
         match event.type:
             case "input_audio_transcription_completed":
                 self.saw("heard", text=event.transcript)
-            case "raw_server_event" if event.data["type"] == "response.done":
-                self.saw("done", status=event.data["response"]["status"])
             case "raw_server_event" if event.data["type"] == "response.output_audio_transcript.done":
                 self.saw("text", text=event.data["transcript"])
             case "raw_server_event" if event.data["type"] == "response.output_text.done":

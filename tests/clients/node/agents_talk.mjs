@@ -1,7 +1,7 @@
 // `@openai/agents-realtime`: what its user sees of five conversations. The same in Node and in a browser.
 //
 // Owns: using its `RealtimeSession` over a WebSocket as its documentation shows it.
-// Does not own: where it runs and how it is told to the test (`drive_agents.mjs`, `page.html`), what must be seen
+// Does not own: where it runs and how it is told to the test (`drive_agents.mjs`, `browser/page.html`), what must be seen
 // (`test_real_clients.py`).
 // Here because: the package chooses other code in a browser, and both must work.
 
@@ -69,7 +69,7 @@ function settings(sdk, name) {
   });
   const tools = name === "tools" ? [weather] : [];
   return {
-    transport: new sdk.OpenAIRealtimeWebSocket({ useInsecureApiKey: true }),
+    transport: new sdk.OpenAIRealtimeWebSocket(),
     agent: new sdk.RealtimeAgent({ name: "friend", instructions: "Be brief.", tools }),
   };
 }

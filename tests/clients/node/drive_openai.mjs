@@ -33,7 +33,7 @@ class Talk {
       this.saw("heard", { text: transcript }));
     rt.on("response.function_call_arguments.done", (call) =>
       this.saw("tool", { name: call.name, arguments: call.arguments }));
-    rt.on("response.done", ({ response }) => this.saw("done", { status: response.status }));
+    rt.on("response.done", ({ response }) => response.status === "cancelled" && this.saw("interrupted"));
   }
 
   /** The next event of this type after now. */
