@@ -191,9 +191,7 @@ class Writer:
             await self._write_all()
             await self._link.close(*self._close_with)
         except ConnectionError as error:
-            error.__traceback__ = (
-                None  # the transport keeps it, and it leads back here: a cycle (C-14)
-            )
+            error.__traceback__ = None  # the transport keeps it, and it leads back here: a cycle (C-14)
             self._broken()
         except BaseException:
             self._link.abort()
