@@ -1,6 +1,7 @@
 """The virtual loop: exact, instant, and honest about what can never happen."""
 
 import asyncio
+import math
 import time
 
 import pytest
@@ -34,6 +35,25 @@ def test_equal_timers_fire_in_the_order_in_which_they_were_set() -> None:
         return fired
 
     assert run(main()) == list(range(100))
+
+
+def test_no_timer_fires_before_its_time() -> None:
+    """Not even by the last bit of a float: who waits for a moment may ask whether it has come."""
+
+    async def main() -> list[float]:
+        loop = asyncio.get_running_loop()
+        early: list[float] = []
+
+        def fire(due: float) -> None:
+            if loop.time() < due:
+                early.append(due)
+
+        for due in (2.12, math.nextafter(2.12, 3), math.nextafter(2.12, 0)):
+            loop.call_at(due, fire, due)
+        await asyncio.sleep(3)
+        return early
+
+    assert run(main()) == []
 
 
 def test_a_jump_of_the_clock_fires_what_was_due() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -55,9 +56,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._now = 0.0
+        self._set_time(0.0)
         self._order = itertools.count()
-        self._clock_resolution = 1e-12
         self._selector = _NoSelector(self._jump)
 
     def time(self) -> float:
@@ -78,13 +78,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def advance(self, seconds: float) -> None:
         """Jump, as a suspended machine does: timers in between fire late, all at once."""
-        self._now += seconds
+        self._set_time(self._now + seconds)
 
     def _jump(self, timeout: float | None) -> None:
         if timeout is None:
             raise Deadlock("every task waits for something that nobody will do")
         # The timer's own time and not now + timeout: sums of floats would drift apart.
-        self._now = max(self._now, self._scheduled[0].when())  # type: ignore[attr-defined]
+        self._set_time(max(self._now, self._scheduled[0].when()))  # type: ignore[attr-defined]
+
+    def _set_time(self, now: float) -> None:
+        """A timer may fire early by less than the resolution, so that is the next float: who finds that it is
+        not yet time and waits for the rest would wait for ever, as no time passes by itself."""
+        self._now = now
+        self._clock_resolution = math.ulp(now)
 
     def _process_events(self, event_list: list[Any]) -> None:
         """There are no sockets to have events."""
