@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from counterpoint.testing.invariants.history import History
+
 from .client import AMP, BYTES_PER_MS, MANUAL, Caller, append, respond, tone, user_says
 from .wire import Event
 from .world import World
@@ -124,6 +126,31 @@ async def test_f03_a_truncation_cuts_what_the_model_is_given(world: World) -> No
 
 
 # --------------------------------------------------------------------------- acknowledgements
+
+
+async def test_a_model_is_given_what_was_acknowledged_through_a_whole_conversation(world: World) -> None:
+    """CASE-INV-11, case F-03: 20 words over 2 s each, heard in part, as a whole, not at all."""
+    await world.serve()
+    spoken: Event = {"audio_ms": 2000, "words": 20, "pace": "burst"}
+    heard_ms = [0, 300, 1000, 1950, 2000, 9000, 650]
+    session = MANUAL | {"playback_commit_policy": "ack_only"}
+    caller = await world.call(*[script for _ in heard_ms for script in (spoken, HISTORY)], session=session)
+    judge, expected, read = History(), {}, 0
+    for played_ms in heard_ms:
+        item_id = (await caller.answer("go on"))["output"][0]["id"]
+        for event in caller.connection.events[read:]:
+            judge.take(event)
+        for part_ms in range(0, played_ms, 500):
+            await caller.send(ack(part_ms, item_id=item_id))
+        await caller.send(ack(played_ms, item_id=item_id))
+        judge.acknowledged(played_ms, item_id=item_id)
+        expected[item_id] = min(played_ms, 2000) // 100
+        read = len(caller.connection.events)
+        given = {item["id"]: item["text"] or "" for item in await history(caller)}
+        for known, words in expected.items():
+            assert abs(len(given.get(known, "").split()) - words) <= 1, "to one word"
+    for event in caller.connection.events[read:]:
+        judge.take(event)
 
 
 @pytest.mark.parametrize("order", ["commit first", "ack first"])

@@ -334,7 +334,9 @@ class Runner:
         return self.cleaned
 
     async def stop(self) -> None:
-        """End the timer and whatever still runs."""
+        """End the timer and whatever still runs. Idempotent; after ``release`` nothing runs."""
+        if self._released:
+            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

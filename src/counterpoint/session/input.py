@@ -161,8 +161,6 @@ class InputLine:
             message = "the buffer holds less than 100 ms of audio"
             raise ProtocolError(ErrorCode.INPUT_AUDIO_BUFFER_COMMIT_EMPTY, message)
         respond = self._turns.answers_commit(command)
-        if respond:
-            self._turns.check_room()
         if utterance is None:
             self._turns.commit_text(self._take_extras(), respond=respond)
             return
@@ -190,6 +188,12 @@ class InputLine:
         if self._utterance is not None or self._extras:
             self.clear()
 
+    def end(self) -> None:
+        """The session is over: no input is held any longer (invariant 143)."""
+        self._hearing = self._utterance = None
+        self._extras.clear()
+        self._buffer.drop_before(self._buffer.end_sample)
+
     def _is_enough(self, utterance: Utterance | None) -> bool:
         """Pending text alone makes a good commit."""
         if any(isinstance(part, InputText) for part in self._extras):
@@ -198,7 +202,9 @@ class InputLine:
         return utterance is not None and end - utterance.start >= _MIN_COMMIT_SAMPLES
 
     def _check_length(self, audio: bytes, fmt: AudioFormat) -> None:
-        """By hand a turn can only be too long; what a detector finds is cut (``_end_long_turn``)."""
+        """By hand a turn can only be too long; what a detector finds is cut (``_end_long_turn``).
+
+        To send the same again does not help, so this is not ``input_backpressure``."""
         if (
             self._steps is not None
             or self._hearing is not None
@@ -209,7 +215,7 @@ class InputLine:
         added = len(audio) // fmt.encoding.sample_bytes * SESSION_RATE // fmt.rate
         if self._buffer.end_sample - self._utterance.start + added > self._most_samples:
             message = f"a turn has at most {self._limits.max_turn_s:g} s (limits.max_turn_s)"
-            raise ProtocolError(ErrorCode.INPUT_BACKPRESSURE, message, param="audio")
+            raise ProtocolError(ErrorCode.INVALID_AUDIO, message, param="audio")
 
     # ------------------------------------------------------------------ detection
 

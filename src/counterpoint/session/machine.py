@@ -200,8 +200,8 @@ class SessionMachine:
 
     @property
     def open_turns(self) -> int:
-        """Committed turns whose answer has not started."""
-        return self._turns.waiting
+        """Committed turns whose answer has not started, and commits that wait for the detector."""
+        return self._turns.waiting + self._line.commits
 
     @property
     def input_audio_ms(self) -> int:
@@ -280,6 +280,7 @@ class SessionMachine:
                 self._native.advance()
         else:
             self._refuse_waiting()
+            self._input.end()
 
     def _take(self, news: Input) -> None:
         match news:

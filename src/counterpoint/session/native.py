@@ -32,8 +32,8 @@ from .response import RunningResponse
 from .responses import ResponseOutput, Responses
 from .state import RunState
 
-#: Outputs that may wait for the end of the response before theirs: a minute of 80 ms frames.
-_MOST_WAITING: Final = 750
+#: What may wait for the end of the response before its own: a minute of 80 ms frames, each with its receipt.
+_MOST_WAITING: Final = 1500
 
 
 class Native:
@@ -45,13 +45,13 @@ class Native:
         self._epoch = state.epoch
         #: The response that the model opened by speaking, until its turn is over.
         self._own: RunningResponse | None = None
-        #: Said while the response before is still being handed over.
-        self._waiting: deque[ResponseOutput] = deque()
+        #: Said while the response before is still being handed over; receipts keep their place in it.
+        self._waiting: deque[ResponseOutput | StepDone] = deque()
         #: The response of which ``response.speak`` was sent last.
         self._spoken: RunningResponse | None = None
         #: Since it listens the client was told so, for this reason.
         self._told: str | None = None
-        #: Something was said since the last receipt.
+        #: Something was said since the receipt before.
         self._is_speaking = False
 
     def take(self, fence: Fence, output: ResponseOutput) -> None:
@@ -65,10 +65,9 @@ class Native:
             self.advance()
 
     def stepped(self, receipt: StepDone) -> None:
-        """A model that was told to stop and is silent has stopped, though it may not say so."""
-        if self._own is not None and self._own.outcome is not None and not self._is_speaking:
-            self._own = None
-        self._is_speaking = False
+        """A step is over, with all that was said in it."""
+        self._waiting.append(receipt)
+        self.advance()
 
     def advance(self) -> None:
         """Write what waits, as soon as no other response is in its way (invariant 51)."""
@@ -85,7 +84,10 @@ class Native:
         active = self._responses.active
         return active is not None and active is not self._own
 
-    def _take_own(self, output: ResponseOutput) -> None:
+    def _take_own(self, output: ResponseOutput | StepDone) -> None:
+        if isinstance(output, StepDone):
+            self._end_step()
+            return
         self._is_speaking |= _says_something(output)
         if self._own is None and _says_something(output):
             self._own = self._responses.open(self._planner.unasked())
@@ -96,6 +98,12 @@ class Native:
             self._say(self._own, output)
         if _ends_turn(output):
             self._own = None
+
+    def _end_step(self) -> None:
+        """A model that was told to stop and is silent has stopped, though it may not say so."""
+        if self._own is not None and self._own.outcome is not None and not self._is_speaking:
+            self._own = None
+        self._is_speaking = False
 
     def _say(self, response: RunningResponse, output: ResponseOutput) -> None:
         if response is not self._spoken and _says_something(output):

@@ -192,12 +192,6 @@ class Turns:
             and config.extra_body.get("auto_response") is not False
         )
 
-    def check_room(self) -> None:
-        """Raises ``ProtocolError`` when another committed turn would have to wait behind too many."""
-        if self._responses.active is not None and self._is_full:
-            message = f"{self.waiting} turns wait for their answer (limits.max_pending_turns)"
-            raise ProtocolError(ErrorCode.INPUT_BACKPRESSURE, message)
-
     def commit(self, spoken: Recorded, extras: tuple[ContentPart, ...], *, respond: bool) -> None:
         """The utterance is an item now."""
         utterance = spoken.utterance
@@ -246,6 +240,9 @@ class Turns:
             self._responses.start(self._planner.turn(queued.input, queued.item_id, queued.response_id))
 
     def _respond(self, item_id: str, input: int) -> None:
+        """Now, or in line; beyond ``limits.max_pending_turns`` speech that was found gets no answer.
+
+        A commit never comes that far: it is refused before it has used its number (``runtime.intake``)."""
         if self._responses.active is None:
             self._responses.start(self._planner.turn(input, item_id))
         elif not self._is_full:

@@ -48,6 +48,12 @@ class WaitingCommands:
     def held_bytes(self) -> int:
         return sum(_size(news) for news in self._line)
 
+    @property
+    def commits(self) -> int:
+        return sum(
+            isinstance(news, CommandReceived) and isinstance(news.command, CommitAudio) for news in self._line
+        )
+
     def must_wait(self, news: Waiting, *, audio_pending: bool) -> bool:
         """``news`` came now; ``audio_pending``: audio before it is with the detector."""
         if isinstance(news, CommandRefused):

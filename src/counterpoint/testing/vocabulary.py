@@ -185,6 +185,7 @@ def _item_command(name: str) -> _Speaker:
         command: dict[str, Any] = {"type": f"conversation.item.{name}", "item_id": item_id}
         if name == "truncate":
             command |= {"content_index": 0, "audio_end_ms": 20 * dice.roll(20)}
+            client.witness.history.acknowledged(command["audio_end_ms"], item_id=item_id)
         client.say(command, line=line)
 
     return speak

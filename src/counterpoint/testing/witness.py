@@ -7,6 +7,7 @@ Here because: a session has one truth, and connections come and go around it.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from .invariants.fence import Fence
@@ -20,15 +21,23 @@ from .invariants.sequence import Place, Sequence
 
 class Witness:
     """``extended``: its connections are; ``numbered``: its input is; ``detected``: a detector finds turns;
-    ``acknowledges``: what was heard is what it acknowledges."""
+    ``acknowledges``: what was heard is what it acknowledges; ``turns``: of a model that is not asked
+    (``invariants.responses``)."""
 
     def __init__(
-        self, *, extended: bool, numbered: bool, detected: bool, acknowledges: bool, outcomes: Outcomes
+        self,
+        *,
+        extended: bool,
+        numbered: bool,
+        detected: bool,
+        acknowledges: bool,
+        outcomes: Outcomes,
+        turns: Container[int] | None = None,
     ) -> None:
         self._numbered = numbered
         self._acknowledges = acknowledges
         self.sequence = Sequence(extended=extended)
-        self.responses = Responses()
+        self.responses = Responses(turns)
         self.items = Items()
         self.heard = Heard(detected=detected)
         self.history = History()

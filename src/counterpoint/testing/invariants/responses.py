@@ -10,6 +10,7 @@ Takes each event once, in the order of its number. After a gap, what was missed 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +73,13 @@ class _Response:
 
 
 class Responses:
-    def __init__(self) -> None:
+    """``turns``: the numbers by which a model that decides itself when to speak tells its turns apart, of
+    which some are never heard. Without, the n-th response is number n."""
+
+    def __init__(self, turns: Container[int] | None = None) -> None:
+        self._turns = turns
+        #: Which response each number was heard in, where that is not the order of responses.
+        self._heard: dict[int, str] = {}
         self._running: dict[str, _Response] = {}
         self._over: dict[str, str] = {}
         self._seen = 0
@@ -183,7 +190,8 @@ class Responses:
                 raise Violation(ONE_ACTIVE, f"{response_id} was created while {active.id} runs")
             self._lose(active)
         self._seen += 1
-        number = None if self._offset is None else self._seen + self._offset
+        counted = self._turns is None and self._offset is not None
+        number = self._seen + (self._offset or 0) if counted else None
         self._running[response_id] = _Response(response_id, number, self._seen, out_of_band)
 
     def _done(self, event: dict[str, Any]) -> None:
@@ -282,8 +290,13 @@ class Responses:
         response.position += len(pcm) // 2
 
     def _learn_number(self, response: _Response, first: int) -> None:
-        """The first response that was seen whole after a gap: its first sample tells which one it is."""
+        """A model's own turn, or the first response seen whole after a gap: its first sample tells which."""
         response.number = first * _STRIDE_INVERSE % _PERIOD
+        if self._turns is not None:
+            other = self._heard.setdefault(response.number, response.id)
+            if response.number not in self._turns or other != response.id:
+                raise Violation(PROVENANCE, f"{response.id} has audio of turn {response.number} ({other})")
+            return
         self._offset = response.number - response.place
         if self._offset < 0:
             raise Violation(PROVENANCE, f"{response.id} has audio of response {response.number}")
