@@ -143,7 +143,7 @@ class RandomModel:
         ]
         goes_on: list[Callable[[], ModelEvent]] = [
             *([lambda: self._audio(answer)] * 8),
-            lambda: TextDelta(rng.choice(_WORDS)),
+            lambda: TextDelta(rng.choice(("text", ""))),
             ItemEnd,
             lambda: ToolCall(rng.randrange(3), "f", '{"a"', final=rng.random() < 0.6),
             lambda: Listen(end_of_turn=False),
@@ -153,7 +153,7 @@ class RandomModel:
                 self._own, self._stopped = self._new(answer.fence), False
             return rng.choice(ends)()
         said = rng.choice(goes_on)()
-        if answer is self._own and (isinstance(said, AudioDelta | ToolCall) or getattr(said, "text", "")):
+        if answer is self._own and (isinstance(said, ToolCall | AudioDelta) or said == TextDelta("text")):
             self._spoke = True
         return said
 
