@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.models.voice.speech import RECORDINGS, recording, word_errors
 
-from counterpoint.audio.resample import StreamingResampler
 from counterpoint.cli.conversation import INPUT, OPTIONS, Question, spoken
 from counterpoint.client import Event, connect
 from counterpoint.models.cascade.embedded import EmbeddedVoice
@@ -17,6 +16,7 @@ from counterpoint.models.voice.engines import VoiceEngines
 from counterpoint.testing.server import running_server
 
 from .ears import ListeningPlugin
+from .microphone import said
 
 pytestmark = [pytest.mark.voice, pytest.mark.timeout(120)]
 
@@ -24,13 +24,6 @@ pytestmark = [pytest.mark.voice, pytest.mark.timeout(120)]
 OFFSETS_S = [0.3 + 0.137 * number for number in range(20)]
 SCRIPT = [{"audio_ms": 20_000, "words": 60}, {"audio_ms": 200, "words": 2}]
 PATIENCE_S = 60
-
-
-def said(name: str) -> bytes:
-    """A recording at the rate of the line."""
-    resampler = StreamingResampler(16_000, 24_000)
-    pcm = (recording(name) * 32767).astype("<i2").tobytes()
-    return resampler.process(pcm) + resampler.flush()
 
 
 async def interrupt(url: str, name: str, offset_s: float) -> list[Event]:
