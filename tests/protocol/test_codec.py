@@ -256,3 +256,16 @@ def test_number_and_duplex_object_are_spliced_in(event: Event) -> None:
     assert json.loads(codec.join(body, None, 12)) == plain | {"server_event_seq": 12}
     assert json.loads(codec.join(body, duplex, None)) == plain | {"duplex": extra}
     assert codec.join(body, None, None) == codec.join(body, b"", None) == body
+
+
+@given(st.binary(max_size=64))
+def test_audio_is_taken_out_of_its_event_and_nothing_else(pcm: bytes) -> None:
+    """What remains is the event with an empty delta, as connections that play elsewhere get it."""
+
+    def body_of(audio: bytes) -> bytes:
+        delta = OutputAudioDelta(
+            response_id="resp_1", item_id="item_1", output_index=0, content_index=0, pcm=audio
+        )
+        return codec.encode_body(delta, "event_1")
+
+    assert codec.take_audio(body_of(pcm)) == (pcm, body_of(b""))

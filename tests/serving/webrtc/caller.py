@@ -22,10 +22,14 @@ from av import AudioFrame
 from numpy.typing import NDArray
 
 from counterpoint.serving.app import Server
+from counterpoint.testing.server import running_server
 
 RATE = 24_000
 FRAME = RATE // 50
 PATIENCE_S = 20.0
+
+#: aiortc sees so late that a connection which it was making is closed.
+CHECK_PACE_S = 0.05
 
 Event = dict[str, Any]
 
@@ -168,11 +172,15 @@ class Callers:
 
 
 @asynccontextmanager
-async def callers(server: Server) -> AsyncIterator[Callers]:
-    async with aiohttp.ClientSession() as http:
+async def calling(**settings: object) -> AsyncIterator[Callers]:
+    """A server with the scripted model and ``settings`` (``__`` for the dot), and callers of it."""
+    chosen = {"transport.close_timeout_s": 0.5, "transport.handshake_timeout_s": 5}
+    chosen |= {name.replace("__", "."): value for name, value in settings.items()}
+    async with running_server(chosen) as server, aiohttp.ClientSession() as http:
         made = Callers(server, http)
         try:
             yield made
         finally:
             for caller in made.made:
                 await caller.close()
+    await asyncio.sleep(CHECK_PACE_S)

@@ -1,4 +1,4 @@
-"""A server with the scripted model, and callers of it."""
+"""A server and callers for each test of the WebRTC door."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from counterpoint.testing.server import running_server
-
-from .caller import Callers, callers
+from .caller import Callers, calling
 
 
 @pytest.fixture
 async def door() -> AsyncIterator[Callers]:
-    settings = {"transport.close_timeout_s": 0.5, "transport.handshake_timeout_s": 5}
-    async with running_server(settings) as server, callers(server) as made:
-        yield made
+    async with calling() as door:
+        yield door

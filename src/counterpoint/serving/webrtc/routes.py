@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -72,6 +72,8 @@ class CallRoutes:
         self._openings = openings
         self._entropy = entropy
         self._tasks = Tasks("calls")
+        #: Under way, by id.
+        self._calls: dict[str, Call] = {}
 
     def add_to(self, app: web.Application) -> None:
         app.router.add_post(PATH, self._shared(self.create))
@@ -79,7 +81,14 @@ class CallRoutes:
         app.on_shutdown.append(self._close)
 
     async def _close(self, app: web.Application) -> None:
-        await self._tasks.cancel(timeout=self._settings.transport.close_timeout_s)
+        """A peer connection that is cancelled while it closes keeps its sockets: hang up, and wait."""
+        timeout_s = self._settings.transport.close_timeout_s
+        for call in list(self._calls.values()):
+            call.link.abort()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._tasks.join()
+        await self._tasks.cancel(timeout=timeout_s)
 
     # ------------------------------------------------------------------ CORS
 
@@ -135,8 +144,8 @@ class CallRoutes:
                 attachment = await self._attach(opening, resume, call)
             except (AdmissionRefused, ProtocolError, ResumeRefused) as refused:
                 raise _as_http(refused) from None
-            work = call.run(attachment, resumed=resume is not None)
-            self._tasks.spawn(call.id, _run(work, stack.pop_all()))
+            work = self._run(call, attachment, stack.pop_all(), resumed=resume is not None)
+            self._tasks.spawn(call.id, work)
         log.info("call", id=call.id, session=attachment.live.id, resumed=resume is not None)
         return web.Response(
             status=201,
@@ -161,10 +170,15 @@ class CallRoutes:
             return await self._manager.resume(resume, call.link, dialect, opening.principal)
         return self._manager.open(replace(opening, dialect=dialect), call.link)
 
-
-async def _run(work: Coroutine[Any, Any, None], peer: contextlib.AsyncExitStack) -> None:
-    async with peer:
-        await work
+    async def _run(
+        self, call: Call, attachment: Attachment, peer: contextlib.AsyncExitStack, *, resumed: bool
+    ) -> None:
+        self._calls[call.id] = call
+        try:
+            async with peer:
+                await call.run(attachment, resumed=resumed)
+        finally:
+            del self._calls[call.id]
 
 
 async def _new_peer(call: Call) -> Peer:
