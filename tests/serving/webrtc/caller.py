@@ -174,7 +174,7 @@ class Callers:
 @asynccontextmanager
 async def calling(**settings: object) -> AsyncIterator[Callers]:
     """A server with the scripted model and ``settings`` (``__`` for the dot), and callers of it."""
-    chosen = {"transport.close_timeout_s": 0.5, "transport.handshake_timeout_s": 5}
+    chosen: dict[str, object] = {"transport.close_timeout_s": 0.5, "transport.handshake_timeout_s": 5}
     chosen |= {name.replace("__", "."): value for name, value in settings.items()}
     async with running_server(chosen) as server, aiohttp.ClientSession() as http:
         made = Callers(server, http)
