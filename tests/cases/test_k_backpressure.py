@@ -6,9 +6,16 @@ import asyncio
 import contextlib
 import statistics
 import time
+from collections.abc import Sequence
 
 import pytest
+from tests.models.voice.speech import noise, recording
 
+from counterpoint.audio.resample import StreamingResampler
+from counterpoint.models.cascade.detectors import SileroDetector
+from counterpoint.models.voice.files import find_files
+from counterpoint.models.voice.vad import SileroVad
+from counterpoint.protocol.audio import SESSION_RATE
 from counterpoint.testing.proxy import Faults
 
 from .client import BYTES_PER_MS, MANUAL, Caller, append, tone, user_says
@@ -199,6 +206,82 @@ async def test_k06_a_plugin_that_blocks_the_loop_is_seen_in_the_metrics(world: W
         "counterpoint_loop_lag_seconds_bucket", le="0.2"
     )
     assert late == 1
+
+
+class Listening(InterceptedPlugin):
+    """The scripted model, with the detector of the embedded voice."""
+
+    def detectors(self) -> Sequence[object]:
+        return (SileroDetector(SileroVad(find_files().vad)),)
+
+
+SILERO: Event = {"audio": {"input": {"turn_detection": {"type": "server_vad", "create_response": False}}}}
+FRAME_BYTES = 20 * BYTES_PER_MS
+
+
+def _microphone(pcm: bytes) -> list[bytes]:
+    return [text(append(pcm[at : at + FRAME_BYTES])) for at in range(0, len(pcm), FRAME_BYTES)]
+
+
+async def _stream(caller: Caller, frames: list[bytes], seconds: float) -> None:
+    """In real time, whatever the server does."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    for number in range(int(seconds * 50)):
+        await caller.connection.socket.send(frames[number % len(frames)])
+        await asyncio.sleep(max(0.0, started + 0.02 * (number + 1) - loop.time()))
+
+
+async def _input_ages(world: World, quiet: Sequence[Caller], enough: asyncio.Event) -> list[float]:
+    """How many ms of input wait for the detector at most, in sessions where nobody speaks."""
+    ages, ids = [], {caller.id for caller in quiet}
+    while not enough.is_set():
+        sessions = (await world.state())["sessions"]
+        ages.append(max(each["input_bytes"] for each in sessions if each["id"] in ids) / BYTES_PER_MS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(enough.wait(), 0.1)
+    return ages
+
+
+@pytest.mark.voice
+@pytest.mark.parametrize(
+    ("sessions", "seconds", "share"), [(6, 4.0, 0.5), pytest.param(30, 60.0, 1.0, marks=SLOW)]
+)
+async def test_k06_real_detection_neither_blocks_the_loop_nor_starves(
+    world: World, sessions: int, seconds: float, share: float
+) -> None:
+    """Case K-06. 20 ms frames in real time, while all threads of the default executor are taken.
+
+    The bounds hold for ``share`` of what is measured: other tests may have the processor for a while.
+    """
+    await world.serve({"limits.max_sessions": sessions}, plugin=Listening({}))
+    talking, *quiet = [await world.call(session=SILERO) for _ in range(sessions)]
+    resampler = StreamingResampler(16_000, SESSION_RATE)
+    speech = resampler.process((recording("go_forward") * 32767).astype("<i2").tobytes())
+    hum = (noise(1.0, 0.001) * 32767).astype("<i2").tobytes()
+    loop = asyncio.get_running_loop()
+    blocked = [loop.run_in_executor(None, time.sleep, seconds / 16) for _ in range(64)]
+    enough = asyncio.Event()
+    watching = asyncio.gather(_input_ages(world, quiet, enough), _health_times(world.url, enough))
+    streams = [_stream(talking, _microphone(speech + bytes(48_000)), seconds)]
+    await asyncio.gather(*streams, *(_stream(caller, _microphone(hum), seconds) for caller in quiet))
+    enough.set()
+    ages, health = await watching
+    await talking.expect("input_audio_buffer.speech_started")
+    half = len(ages) // 2
+    assert _at(share, ages) < 200
+    assert statistics.median(ages[half:]) < statistics.median(ages[:half]) + 20, "it does not grow"
+    assert _at(min(share, 0.99), health) < 0.05
+    lags = await world.metric("counterpoint_loop_lag_seconds_bucket", le="+Inf")
+    assert lags > 5 * seconds
+    assert await world.metric("counterpoint_loop_lag_seconds_bucket", le="0.1") >= share * lags
+    assert await world.metric("counterpoint_loop_lag_seconds_bucket", le="0.02") >= min(share, 0.99) * lags
+    await asyncio.gather(*blocked)
+
+
+def _at(share: float, values: list[float]) -> float:
+    """The value that so many of them do not exceed."""
+    return sorted(values)[round(share * (len(values) - 1))]
 
 
 async def _loop_was_late(world: World, by_ms: float) -> bool:
