@@ -37,6 +37,7 @@ def python(environment: str, driver: str) -> tuple[str, ...]:
     return str(ROOT / ".venv-clients" / environment / "bin" / "python"), str(HERE / "drivers" / driver)
 
 
+BROWSER = (sys.executable, "-m", "tests.clients.browser.drive")
 CLIENTS = {
     "openai": python("openai", "drive_openai.py"),
     "openai-sync": python("openai", "drive_openai_sync.py"),
@@ -45,8 +46,9 @@ CLIENTS = {
     "livekit-agents": python("livekit-agents", "drive_livekit_agents.py"),
     "npm-openai": ("node", str(HERE / "node" / "drive_openai.mjs")),
     "npm-agents-realtime": ("node", str(HERE / "node" / "drive_agents.mjs")),
-    "npm-agents-realtime-in-a-browser": (sys.executable, "-m", "tests.clients.browser.drive"),
+    "npm-agents-realtime-in-a-browser": (*BROWSER, "OpenAIRealtimeWebSocket"),
 }
+CALLER = {"npm-agents-realtime-by-webrtc": (*BROWSER, "OpenAIRealtimeWebRTC")}
 TLS_ONLY = ("npm-openai",)
 
 Seen = dict[str, list[dict[str, Any]]]  #: by scenario, in order
@@ -55,7 +57,7 @@ Converse = Callable[..., Seen]
 
 @dataclass(frozen=True)
 class Urls:
-    """One model, by plain and by encrypted connections."""
+    """One model, by plain and by encrypted connections; the voice, which loads slowly, by these only."""
 
     plain: str
     encrypted: str
@@ -101,9 +103,9 @@ def urls(model: str, certificate: tuple[Path, Path]) -> Iterator[Urls]:
     keys.write_text(f"{hashlib.sha256(KEY.encode()).hexdigest()} clients\n")
     options = ("--model", model, "--set", f"access.keys_file={keys}")
     with ExitStack() as stack:
-        plain = stack.enter_context(serving(*options))
-        tls = ("--tls-cert", str(chain), "--tls-key", str(key))
-        yield Urls(plain, stack.enter_context(serving(*options, *tls)))
+        encrypted = stack.enter_context(serving(*options, "--tls-cert", str(chain), "--tls-key", str(key)))
+        plain = stack.enter_context(serving(*options)) if model == "scripted" else encrypted
+        yield Urls(plain, encrypted)
 
 
 @pytest.fixture(scope="module")
@@ -126,14 +128,15 @@ def converse(urls: Urls, recording: Path, certificate: tuple[Path, Path]) -> Con
     """What the user of a client sees of conversations."""
 
     def run(client: str, *scenarios: str) -> Seen:
+        trusted = str(certificate[0])
         url = urls.encrypted if client in TLS_ONLY else urls.plain
         done = subprocess.run(
-            [*CLIENTS[client], url, str(recording), *scenarios],
+            [*(CLIENTS | CALLER)[client], url, str(recording), *scenarios],
             cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=180,
-            env={**os.environ, "NODE_EXTRA_CA_CERTS": str(certificate[0])},
+            env={**os.environ, "NODE_EXTRA_CA_CERTS": trusted, "SSL_CERT_FILE": trusted},
         )
         assert done.returncode == 0, done.stderr
         seen: Seen = {scenario: [] for scenario in scenarios}
@@ -187,6 +190,18 @@ def test_every_feature_of_a_client_works(client: str, model: str, converse: Conv
     assert 0 < len(first) < len(ramp(1))
     assert ramp(1).startswith(first)
     assert again == ramp(2)
+
+
+@pytest.mark.parametrize("model", ["scripted"], indirect=True)
+def test_a_browser_calls_by_webrtc(model: str, converse: Converse) -> None:
+    """The sound is on tracks: the browser says whether it played any."""
+    seen = converse("npm-agents-realtime-by-webrtc", "text", "microphone", "tools", "cancel")
+    for scenario, events in seen.items():
+        assert of(events, "error", "message") == [], scenario
+        assert of(events, "text", "text")[-1] == WORDS, scenario
+    assert of(seen["microphone"], "played", "energy")[0] > 0
+    assert of(seen["tools"], "tool", "name") == ["weather"]
+    assert of(seen["cancel"], "done", "status") == ["cancelled", "completed"]
 
 
 @pytest.mark.voice

@@ -1,6 +1,7 @@
 """npm ``@openai/agents-realtime`` in Chromium: prints what its user sees, a JSON object a line.
 
-Owns: serving the page and the package to a browser, and an ephemeral secret, as a web application does.
+Owns: serving the page and the package to a browser, and an ephemeral secret, as a web application does; the
+microphone, which hears the recording.
 Does not own: the conversations (``agents_talk.mjs``), the browser (``tests.serving.page.browser``).
 Here because: the other clients are programs, too; to their test, a browser is one more.
 """
@@ -21,6 +22,12 @@ from tests.serving.page.browser import running_browser
 
 HERE = Path(__file__).parent
 NODE = HERE.parent / "node"
+#: The server's certificate is its test's own; nobody is there to allow the microphone.
+WILLING = (
+    "--ignore-certificate-errors",
+    "--use-fake-ui-for-media-stream",
+    "--autoplay-policy=no-user-gesture-required",
+)
 BUNDLE = NODE / "node_modules/@openai/agents-realtime/dist/bundle"
 
 
@@ -58,10 +65,17 @@ async def secret(url: str, key: str) -> str:
         return str((await answer.json())["value"])
 
 
-async def main(url: str, recording: str, *names: str) -> None:
-    arguments = json.dumps([url, await secret(url, "unused"), names])
+async def main(transport: str, url: str, recording: str, *names: str) -> None:
+    key = await secret(url, "unused")
+    if transport == "OpenAIRealtimeWebRTC":
+        url = url.replace("ws", "http", 1) + "/calls"
+    arguments = json.dumps([transport, url, key, names])
+    microphone = f"--use-file-for-fake-audio-capture={recording}%noloop"
     with tempfile.TemporaryDirectory() as profile:
-        async with serving_page(Path(recording)) as address, running_browser(Path(profile)) as browser:
+        async with (
+            serving_page(Path(recording)) as address,
+            running_browser(Path(profile), *WILLING, microphone) as browser,
+        ):
             page = await browser.open()
             await page.command("Page.navigate", url=address)
             await page.until("'converse' in window")

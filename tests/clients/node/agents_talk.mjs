@@ -1,8 +1,8 @@
 // `@openai/agents-realtime`: what its user sees of five conversations. The same in Node and in a browser.
 //
-// Owns: using its `RealtimeSession` over a WebSocket as its documentation shows it.
-// Does not own: where it runs and how it is told to the test (`drive_agents.mjs`, `browser/page.html`), what must be seen
-// (`test_real_clients.py`).
+// Owns: using its `RealtimeSession` as its documentation shows it.
+// Does not own: where it runs and how it is told to the test (`drive_agents.mjs`, `browser/page.html`), what must
+// be seen (`test_real_clients.py`).
 // Here because: the package chooses other code in a browser, and both must work.
 
 const STORY = "Tell me a story.";
@@ -10,13 +10,12 @@ const FRAME = 4800;
 
 /** One session and what is seen on it. `sdk` is the package, `say` takes what is seen. */
 class Talk {
-  constructor(sdk, name, speech, say) {
+  constructor(sdk, transport, name, speech, say) {
     this.speech = speech;
     this.name = name;
     this.saw = (what, more = {}) => say({ scenario: name, saw: what, ...more });
     this.waiting = [];
-    const { transport, agent } = settings(sdk, name);
-    this.session = new sdk.RealtimeSession(agent, { transport, config: config(name), model: "gpt-realtime" });
+    this.session = new sdk.RealtimeSession(agent(sdk, name), { transport, config: config(name), model: "gpt-realtime" });
     this.session.on("error", ({ error }) => this.saw("error", { message: JSON.stringify(error) ?? String(error) }));
     this.session.on("audio", ({ data }) => this.happened("audio", { pcm: base64(new Uint8Array(data)) }));
     this.session.on("audio_interrupted", () => this.saw("interrupted"));
@@ -33,6 +32,10 @@ class Talk {
         return this.saw("text", { text: event.transcript });
       case "conversation.item.input_audio_transcription.completed":
         return this.saw("heard", { text: event.transcript });
+      case "output_audio_buffer.started": // by WebRTC, where the sound is on a track
+        return this.happened("audio", { pcm: "" });
+      case "output_audio_buffer.stopped":
+        return this.happened("stopped");
       case "response.done":
         return this.happened("done", { status: event.response.status });
     }
@@ -54,7 +57,7 @@ class Talk {
   }
 }
 
-function settings(sdk, name) {
+function agent(sdk, name) {
   const weather = sdk.tool({
     name: "weather",
     description: "The weather in a city.",
@@ -68,14 +71,12 @@ function settings(sdk, name) {
     execute: async () => "sunny",
   });
   const tools = name === "tools" ? [weather] : [];
-  return {
-    transport: new sdk.OpenAIRealtimeWebSocket(),
-    agent: new sdk.RealtimeAgent({ name: "friend", instructions: "Be brief.", tools }),
-  };
+  return new sdk.RealtimeAgent({ name: "friend", instructions: "Be brief.", tools });
 }
 
 function config(name) {
-  const turnDetection = name === "audio" ? null : { type: "server_vad", interruptResponse: true };
+  const detecting = name === "vad" || name === "microphone";
+  const turnDetection = detecting ? { type: "server_vad", interruptResponse: true } : null;
   return {
     outputModalities: [name === "text" ? "text" : "audio"],
     audio: { input: { turnDetection, transcription: { model: "gpt-4o-transcribe" } } },
@@ -114,6 +115,13 @@ const SCENARIOS = {
     await cancelled;
     await talk.next("done");
   },
+  /** The browser's microphone speaks, by WebRTC. What it plays of the answer is measured. */
+  async microphone(talk) {
+    await talk.next("stopped");
+    const stats = await talk.session.transport.connectionState.peerConnection.getStats();
+    const played = [...stats.values()].find(({ type, kind }) => type === "inbound-rtp" && kind === "audio");
+    talk.saw("played", { energy: played.totalAudioEnergy });
+  },
   async tools(talk) {
     const called = talk.next("done");
     talk.session.sendMessage("What is the weather in Paris?");
@@ -132,11 +140,11 @@ const SCENARIOS = {
   },
 };
 
-/** Each of the named conversations, on a session of its own. */
-export async function talk(sdk, { url, key, speech, names, say }) {
+/** Each of the named conversations, on a session of its own over `new Transport()`. */
+export async function talk(sdk, { Transport, url, key, speech, names, say }) {
   sdk.setTracingDisabled?.(true);
   for (const name of names) {
-    const conversation = new Talk(sdk, name, speech, say);
+    const conversation = new Talk(sdk, new Transport(), name, speech, say);
     await conversation.session.connect({ apiKey: key, url: `${url}?model=gpt-realtime` });
     await SCENARIOS[name](conversation);
     conversation.session.close();

@@ -6,4 +6,5 @@ import { talk } from "./agents_talk.mjs";
 const HEADER = 44; // of a WAV file with nothing but sound in it
 const [url, recording, ...names] = process.argv.slice(2);
 const speech = new Uint8Array(readFileSync(recording)).slice(HEADER);
-await talk(sdk, { url, key: "unused", speech, names, say: (seen) => console.log(JSON.stringify(seen)) });
+const say = (seen) => console.log(JSON.stringify(seen));
+await talk(sdk, { Transport: sdk.OpenAIRealtimeWebSocket, url, key: "unused", speech, names, say });
