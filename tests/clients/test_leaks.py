@@ -12,7 +12,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from counterpoint.protocol.catalog import CATALOG
 from counterpoint.testing.conformance.peer import Peer
 from counterpoint.testing.conformance.talk import (
     answer,
@@ -27,8 +26,9 @@ from counterpoint.testing.conformance.talk import (
     type_text,
 )
 from counterpoint.testing.conformance.target import Target
-from counterpoint.testing.schema.events import server_event_problems
 from counterpoint.testing.server import running_server
+
+from .leaking import EXTENSIONS, kinds, leaks, taken_over
 
 TOOL = {"type": "function", "name": "look_up", "parameters": {"type": "object", "properties": {}}}
 CALL = {"type": "function_call", "name": "look_up", "arguments": "{}"}
@@ -71,8 +71,8 @@ SEEN = {
 }
 
 
-async def use_everything(peer: Peer, *, beta: bool = False) -> None:
-    """A conversation with every extension command, and every kind of answer."""
+async def use_everything(peer: Peer, *, beta: bool = False, number: int = 1) -> None:
+    """A conversation with every extension command, and every kind of answer; ``number`` is the next one."""
     for event in (
         {"type": "session.heartbeat"},
         {"type": "session.event_ack", "server_event_seq": 0},
@@ -102,12 +102,27 @@ async def use_everything(peer: Peer, *, beta: bool = False) -> None:
     await peer.until("conversation.item.input_audio_transcription.completed")
     await peer.send({"type": "response.cancel"})
     await settle(peer)
-    await configure(peer, script(fail_at_chunk=0))
+    await configure(peer, script(audio_ms=4000, pace="realtime"))
+    await peer.send({"type": "conversation.item.create", "item": item, "scheduling": "interrupt"})
+    await peer.until("response.created")
+    await peer.send({"type": "response.create", "response": {"conversation": "none", "metadata": NESTED}})
+    await peer.until("response.created")
+    await peer.send({"type": "conversation.item.create", "item": item, "scheduling": "interrupt"})
+    await peer.until("response.created")
+    await peer.send({"type": "barge_in"})
+    await settle(peer)
+    await configure(peer, script(fail_at_chunk=0, fail_transcript=True))
     await _answered(peer, beta)
     await configure(peer, script(listen=True))
     await _answered(peer, beta)
     await peer.send({"type": "input.text.append", "text": "typed"})
+    await peer.send({"type": "input.commit", "response_create": False})
+    await peer.send({"type": "input.text.append", "text": "typed"})
     await peer.send({"type": "input.cancel"})
+    for numbered in (number, number, number + 5):
+        await peer.send({"type": "conversation.item.create", "item": item, "client_event_seq": numbered})
+    if peer.stream.extended:
+        await peer.until("session.input_ack")
     await peer.send(append(pcm(200), sample_rate_hz=24000, is_speech=True))
     await peer.send({"type": "input_audio_buffer.clear"})
     await settle(peer)
@@ -121,44 +136,26 @@ async def _answered(peer: Peer, beta: bool, **response: Any) -> None:
     await answer(peer, await ask(peer, **response))
 
 
-def leaks(peer: Peer, *, beta: bool) -> list[str]:
-    return [
-        f"{event['type']}: {problem}"
-        for event in peer.stream.received
-        for problem in server_event_problems(event, beta=beta)
-    ]
-
-
 @pytest.mark.parametrize("beta", [False, True], ids=["stock", "beta"])
 async def test_a_client_of_the_official_api_sees_the_official_api(beta: bool) -> None:
-    headers = {"OpenAI-Beta": "realtime=v1"} if beta else {}
     async with running_server({"journal.ttl_s": 0}) as server, aiohttp.ClientSession() as http:
         target = Target(http, server.url)
-        async with target.session(extended=True) as (extended, session):
-            created = extended.stream.received[0]
+        async with target.session(extended=True) as (extended, _):
             await configure(extended, UNOFFICIAL)
             await use_everything(extended)
-            await extended.drop()
-        query = {"resume": session["id"], "resume_token": created["resume_token"]}
-        async with target.connect(query=query, headers=headers) as peer:
-            head = max(event.get("server_event_seq", 0) for event in extended.stream.received)
-            while max(event.get("server_event_seq", 0) for event in peer.stream.received or [{}]) < head:
-                await peer.until(*CATALOG, "conversation.item.created")
-            peer.mark()
-            await use_everything(peer, beta=beta)
-        extensions = {kind.type for kind in CATALOG.values() if not kind.official}
-        used = {event["type"] for event in extended.stream.received}
-        assert {
+            async with taken_over(target, extended, beta=beta) as peer:
+                await use_everything(peer, beta=beta, number=2)
+        assert kinds(extended) >= {
             "overlap.decision",
             "playback.acknowledged",
             "session.heartbeat_ack",
+            "session.input_ack",
             "response.listen",
-        } <= used
-        seen = {event["type"] for event in peer.stream.received}
-        assert not seen & extensions
+        }
+        assert not kinds(peer) & EXTENSIONS
         assert leaks(peer, beta=beta) == []
         if not beta:
-            assert seen >= SEEN
+            assert kinds(peer) >= SEEN
 
 
 async def test_a_stock_transcription_session_shows_input_only() -> None:

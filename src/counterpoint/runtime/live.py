@@ -106,11 +106,15 @@ class Attachment:
         self.extended = self.writer.extended = True
 
     def say(self, event: Event, *, counted: bool = True) -> None:
-        """A connection-scoped event, in the connection's dialect; dropped if that has no word for it."""
-        body = codec.encode_body(event, self.live.machine.ids.event())
-        frame = projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self.beta)
+        """A connection-scoped event; dropped if the connection's dialect has no word for it."""
+        frame = self.in_its_words(event)
         if frame is not None:
             self.writer.send(frame, counted=counted)
+
+    def in_its_words(self, event: Event) -> bytes | None:
+        """The unnumbered frame of ``event`` in the connection's dialect, if that has a word for it."""
+        body = codec.encode_body(event, self.live.machine.ids.event())
+        return projection.connection_frame(kind_of(event), body, extended=self.extended, beta=self.beta)
 
 
 class LiveSession:
@@ -295,9 +299,11 @@ class LiveSession:
 
     def _snapshot(self, as_of: int) -> Sequence[bytes]:
         """What stands in for entries that are gone: a snapshot, or its items one by one for stock clients."""
-        extended = self._current is not None and self._current.extended
-        events = self.machine.snapshot(as_of) if extended else self.machine.restated_items()
-        return [codec.encode_body(event, self.machine.ids.event()) for event in events]
+        attachment = self._current
+        if attachment is None:
+            return []
+        events = self.machine.snapshot(as_of) if attachment.extended else self.machine.restated_items()
+        return [frame for event in events if (frame := attachment.in_its_words(event)) is not None]
 
     # ------------------------------------------------------------------ what a connection says and does
 
