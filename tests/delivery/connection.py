@@ -13,6 +13,7 @@ from collections.abc import Callable
 from counterpoint.delivery.cursor import Cursor
 from counterpoint.delivery.log import EventLog
 from counterpoint.delivery.pacing import Pacing
+from counterpoint.delivery.player import Player
 from counterpoint.delivery.writer import Loss, Writer
 from counterpoint.limits import TransportLimits
 
@@ -61,6 +62,7 @@ class Connection:
         beta: bool = False,
         limits: TransportLimits | None = None,
         pacing: Pacing | None = None,
+        player: Player | None = None,
     ) -> None:
         self.link = link or FakeLink()
         self.losses: list[Loss] = []
@@ -77,6 +79,7 @@ class Connection:
             snapshot=self._snapshot,
             event_id=lambda: "event_1",
             pacing=pacing,
+            player=player,
         )
         self.task = asyncio.create_task(self.writer.run())
 

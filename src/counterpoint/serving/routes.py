@@ -17,7 +17,7 @@ from aiohttp import web
 
 from counterpoint import __version__
 from counterpoint.errors import ProtocolError
-from counterpoint.protocol.codes import CloseCode
+from counterpoint.protocol.codes import CloseCode, ErrorCode
 from counterpoint.protocol.ids import IdSource
 from counterpoint.runtime.manager import SessionManager
 
@@ -107,6 +107,9 @@ class Routes:
 
     def _handshake(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller) -> Handshake:
         """Raises ``ProtocolError`` for what refuses the connection."""
+        if "call_id" in request.query:
+            message = "a call has no observers here"
+            raise ProtocolError(ErrorCode.UNSUPPORTED, message, param="call_id")
         beta = socket.ws_protocol == _BETA_PROTOCOL or asks_for_beta(request)
         return Handshake(
             self._openings.request(request, caller, beta=beta),

@@ -123,6 +123,38 @@ async def test_a_lost_peer_connection_is_resumed_by_another_offer(door: Callers)
     assert done["response"]["status"] == "completed"
 
 
+async def test_a_new_offer_takes_over_from_a_call_that_still_stands(door: Callers) -> None:
+    """The old one is told so, and hangs up (wire contract, section 3)."""
+    old, new = door.new(), door.new()
+    await old.call("?duplex=1")
+    created = await old.until_event("session.created")
+    query = f"?duplex=1&resume={created['session']['id']}"
+    await new.call(query, X_Resume_Token=created["resume_token"])
+    resumed = await new.until_event("session.resumed")
+    assert resumed["attachment_generation"] == 2
+    replaced = await old.until_event("session.replaced")
+    assert replaced["attachment_generation"] == 1
+    await old.until(lambda: old.closed, "the end of the old call")
+    new.send(type="session.heartbeat")
+    await new.until_event("session.heartbeat_ack")
+
+
+async def test_what_was_heard_is_not_played_again_from_the_beginning(door: Callers) -> None:
+    """Also where the client gives no cursor: everything is told again, and sounds from the playhead on."""
+    first, second = door.new(), door.new()
+    await first.call("?duplex=1")
+    created = await first.until_event("session.created")
+    await configured(first, detection=AMP, echo_input=True)
+    first.voice.say(tone(2000))
+    await first.until(lambda: first.loud_ms >= 1200, "most of the echo")
+    await first.close()
+    query = f"?duplex=1&resume={created['session']['id']}"
+    await second.call(query, X_Resume_Token=created["resume_token"])
+    await second.until_event("output_audio_buffer.stopped")
+    assert second.of("response.created"), "it is told again"
+    assert 0 < second.loud_ms <= 1400, "a part of 2 s and padding"
+
+
 async def test_an_extended_call_has_numbers_without_holes(door: Callers) -> None:
     """Audio deltas come empty: the sound is on the track."""
     caller = door.new()

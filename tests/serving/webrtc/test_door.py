@@ -146,3 +146,18 @@ async def test_without_the_extra_a_call_is_answered_with_unsupported(
         error = await refusal(response)
         assert error["code"] == "unsupported"
         assert "counterpoint[webrtc]" in error["message"]
+
+
+@pytest.mark.parametrize("action", ["accept", "reject", "refer", "hangup"])
+async def test_control_from_outside_is_unsupported(door: Callers, action: str) -> None:
+    async with door.http.post(f"{door.url}/rtc_0/{action}") as response:
+        assert response.status == 501
+        assert (await refusal(response))["code"] == "unsupported"
+
+
+async def test_observers_of_a_call_are_unsupported(door: Callers) -> None:
+    async with door.http.ws_connect(door.server.url + "?call_id=rtc_0") as socket:
+        error = json.loads((await socket.receive()).data)
+        assert error["error"]["code"] == "unsupported"
+        assert (await socket.receive()).data == 1008
+    assert door.server.manager.slots.used == 0

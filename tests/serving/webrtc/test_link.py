@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,6 +11,8 @@ from counterpoint.serving.webrtc.link import HIGH_WATER, ChannelLink
 
 
 class FakeChannel:
+    most_bytes = 100
+
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.waiting = 0
@@ -98,3 +101,16 @@ async def test_a_channel_that_never_opened_is_closed_at_once() -> None:
     end.link.write([b"unheard"])
     await end.link.close(1000)
     assert end.hung_up == 1
+
+
+async def test_a_message_that_the_peer_cannot_take_is_an_error_under_its_number() -> None:
+    """Before and after the channel is open: the peer would close it, and again at every replay."""
+    end = End()
+    large = json.dumps({"type": "large", "event_id": "event_7", "x": "x" * 100, "server_event_seq": 7})
+    end.link.write([large.encode(), b"{}"])
+    end.link.opened(end.channel)
+    apology, small = end.channel.sent
+    error = json.loads(apology)
+    assert (error["type"], error["event_id"], error["server_event_seq"]) == ("error", "event_7", 7)
+    assert error["error"]["code"] == "unsupported"
+    assert small == "{}"

@@ -13,12 +13,24 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
+from counterpoint.errors import ProtocolError
+from counterpoint.protocol import codec
+from counterpoint.protocol.codes import ErrorCode
+from counterpoint.protocol.events import error_event
+
 #: As for a socket: little is handed out ahead of what the peer takes (wire contract, section 3).
 HIGH_WATER = 16 * 1024
 
 
 class Channel(Protocol):
     """An open data channel."""
+
+    @property
+    def most_bytes(self) -> int:
+        """What the peer takes in one message; a larger one would cost it the channel."""
+        ...
 
     def send(self, text: str) -> None: ...
 
@@ -38,7 +50,7 @@ class ChannelLink:
         self._hang_up = hang_up
         self._close_timeout_s = close_timeout_s
         self._channel: Channel | None = None
-        self._early: list[str] = []
+        self._early: list[bytes] = []
         self._early_bytes = 0
         self._closing = False
         self._gone = asyncio.Event()
@@ -50,8 +62,7 @@ class ChannelLink:
     def opened(self, channel: Channel) -> None:
         self._channel = channel
         early, self._early, self._early_bytes = self._early, [], 0
-        for text in early:
-            channel.send(text)
+        self.write(early)
         self._moved.set()
 
     def drained(self) -> None:
@@ -70,12 +81,13 @@ class ChannelLink:
         if self._closing:
             return
         for frame in frames:
-            text = frame.decode()
             if self._channel is None:
-                self._early.append(text)
+                self._early.append(frame)
                 self._early_bytes += len(frame)
+            elif len(frame) <= self._channel.most_bytes:
+                self._channel.send(frame.decode())
             else:
-                self._channel.send(text)
+                self._channel.send(_apology(frame).decode())
 
     async def drain(self) -> None:
         while not self._gone.is_set() and self.buffered() > HIGH_WATER:
@@ -109,3 +121,12 @@ class ChannelLink:
         if not self._gone.is_set():
             self.lost()
             self._hang_up()
+
+
+def _apology(frame: bytes) -> bytes:
+    """An error in the place of an event that is too large, under its number: a replay must not stop here."""
+    event = msgspec.json.decode(frame)
+    refusal = ProtocolError(ErrorCode.UNSUPPORTED, f"{event['type']} is larger than the peer takes at once")
+    return codec.join(
+        codec.encode_body(error_event(refusal), event["event_id"]), None, event.get("server_event_seq")
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -30,6 +31,11 @@ LABEL = "oai-events"
 
 #: Candidates under a name that only the caller's own network can resolve.
 _LOCAL_NAMES = re.compile(r"^a=candidate:[^\r\n]*\.local .*\r?\n", re.MULTILINE)
+
+
+#: What a peer takes in one message if it does not say (RFC 8841, section 6.1); 0 stands for any size.
+_DEFAULT_MOST_BYTES = 65_536
+_MOST_BYTES = re.compile(r"^a=max-message-size:(\d{1,10})\s*$", re.MULTILINE)
 
 
 class Listener(Protocol):
@@ -53,6 +59,7 @@ class Peer:
         self._listener = listener
         self._speaker = Speaker(take)
         self._listening: asyncio.Task[None] | None = None
+        self._most_bytes = _DEFAULT_MOST_BYTES
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._connection.on("connectionstatechange", self._state_changed)
         self._connection.on("datachannel", self._channel_announced)
@@ -70,6 +77,8 @@ class Peer:
         return self._connection.localDescription.sdp
 
     async def _take(self, offer: str) -> None:
+        if said := _MOST_BYTES.search(offer):
+            self._most_bytes = int(said[1]) or sys.maxsize
         description = RTCSessionDescription(sdp=_LOCAL_NAMES.sub("", offer), type="offer")
         await self._connection.setRemoteDescription(description)
         audio, *others = sorted(self._connection.getTransceivers(), key=lambda each: each.kind != "audio")
@@ -100,7 +109,7 @@ class Peer:
         channel.on("message", self._listener.said)
         channel.on("bufferedamountlow", self._listener.drained)
         channel.on("close", self._listener.lost)
-        self._listener.opened(_Channel(channel))
+        self._listener.opened(_Channel(channel, self._most_bytes))
 
     def _track_announced(self, track: MediaStreamTrack) -> None:
         if track.kind == "audio" and self._listening is None:
@@ -110,8 +119,9 @@ class Peer:
 class _Channel:
     """Implements ``link.Channel``."""
 
-    def __init__(self, channel: RTCDataChannel) -> None:
+    def __init__(self, channel: RTCDataChannel, most_bytes: int) -> None:
         self._channel = channel
+        self.most_bytes = most_bytes
 
     def send(self, text: str) -> None:
         with contextlib.suppress(InvalidStateError):  # it is closing; the listener hears of its end

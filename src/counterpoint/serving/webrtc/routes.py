@@ -78,6 +78,7 @@ class CallRoutes:
     def add_to(self, app: web.Application) -> None:
         app.router.add_post(PATH, self._shared(self.create))
         app.router.add_options(PATH, self._shared(self.preflight))
+        app.router.add_post(f"{PATH}/{{call_id}}/{{action}}", self._shared(self.control))
         app.on_shutdown.append(self._close)
 
     async def _close(self, app: web.Application) -> None:
@@ -121,6 +122,12 @@ class CallRoutes:
         if asked:
             headers["Access-Control-Allow-Headers"] = asked
         return web.Response(status=204, headers=headers)
+
+    async def control(self, request: web.Request) -> web.Response:
+        """What the official API has for SIP, and for ending a call from outside: not served."""
+        self._access.authenticate(request)
+        message = "calls are not controlled from outside; DELETE /v1/sessions/{id} ends a session"
+        raise refusal(web.HTTPNotImplemented, ErrorCode.UNSUPPORTED, message)
 
     # ------------------------------------------------------------------ a call
 
