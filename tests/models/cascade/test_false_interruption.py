@@ -26,7 +26,7 @@ from .microphone import on_the_line
 
 pytestmark = [pytest.mark.voice, pytest.mark.timeout(120)]
 
-ANSWER_S = 4
+ANSWER_S = 3
 WORDS = [f"word{number}" for number in range(1, 21)]
 #: Made at once and sent as it is played, so that there is a rest to be said again.
 ANSWER = {"audio_ms": 1000 * ANSWER_S, "words": len(WORDS), "pace": "burst"}
