@@ -48,7 +48,7 @@ async def test_d01_a_create_behind_the_speech_that_creates_one_is_refused(world:
 
 
 async def test_d03_a_cancel_of_nothing_is_an_error_and_no_more(world: World) -> None:
-    """Case D-03. Before any response, twice, and right behind the end of one."""
+    """Case D-03, invariant 95. Before any response, twice, and right behind the end of one."""
     await world.serve()
     caller = await world.call(LONG, BURST)
     await caller.send(CANCEL | {"event_id": "early"})

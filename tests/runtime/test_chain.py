@@ -135,7 +135,7 @@ def spoken(utterance: int, size: int) -> Push:
 
 
 def test_audio_counts_until_the_model_accepted_it_and_a_dropped_utterance_at_once_no_more() -> None:
-    """Invariant 143, case C-17: a clear gives back what was queued, and nothing that was queued since."""
+    """Invariants 23, 143, case C-17: a clear gives back what was queued, and no more."""
     model = SlowModel({"push1": 10, "push2": 10, "push3": 10})
 
     async def main() -> None:

@@ -146,7 +146,7 @@ def test_effects_of_an_interruption_come_in_their_order() -> None:
 
 
 def test_nothing_of_the_older_epoch_is_taken_after_it() -> None:
-    """Invariant 90: also what the model sends before it obeys."""
+    """Invariants 90, 91: also what the model sends before it obeys."""
     driver = answered(SCRIPTS["still generating"])
     driver.send(CancelResponse())
     late = driver.model(speak("late ", 100), ItemEnd(), ToolCall(0, "f", "{}"), TurnEnd())

@@ -150,6 +150,14 @@ def test_output_of_an_older_epoch_is_dropped() -> None:
     assert [response.status for response in driver.done] == ["cancelled", "completed"]
 
 
+def test_output_of_another_session_is_dropped_however_alike_their_ids_are() -> None:
+    """(invariant 2)"""
+    driver = native()
+    for session_id in ("sess_tes", "sess_test2", "other"):
+        assert driver.post(StageOutput(Fence(session_id, 0), AudioDelta(ramp(80), "ghost"))) == []
+    assert not told(driver)
+
+
 def test_what_waited_is_of_its_epoch_too() -> None:
     driver = native(eager=False)
     says(driver, AudioDelta(ramp(80), "one"), TurnEnd(), AudioDelta(ramp(80), "two"))
@@ -161,7 +169,7 @@ def test_what_waited_is_of_its_epoch_too() -> None:
 
 
 def test_by_default_the_model_hears_the_user_and_nobody_interrupts_it() -> None:
-    """Detection only informs (wire contract, sections 4 and 6)."""
+    """Detection only informs (invariant 110; wire contract, sections 4 and 6)."""
     driver = native(vad(silence_duration_ms=200))
     says(driver, AudioDelta(ramp(80), "one"))
     driver.say(1000, 0.9)
@@ -271,6 +279,7 @@ def test_a_failed_turn_fails_its_response_and_the_next_works() -> None:
 
 
 def test_many_turns_leave_nothing_behind() -> None:
+    """One stream of the model stays usable after any number of turns (invariant 54)."""
     driver = native()
     for _ in range(300):
         says(driver, AudioDelta(ramp(20), "x"), TurnEnd(), StepDone(1))

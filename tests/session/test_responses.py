@@ -255,7 +255,7 @@ def test_a_listen_decision_ends_the_response_without_output() -> None:
     ids=["unknown-turn", "other-epoch", "other-session", "no-turn"],
 )
 def test_output_of_no_running_response_is_dropped(fence: Fence) -> None:
-    """Invariant 52."""
+    """Invariants 2 and 52."""
     driver = asked()
     assert driver.model(speak("ghost ", 100), TurnEnd(), Failure(), Listen(), fence=fence) == []
 
@@ -428,6 +428,7 @@ def test_a_limit_of_zero_is_none() -> None:
 
 
 def test_response_numbers_count_from_one_over_all_kinds_of_response() -> None:
+    """No answer has the number of another, of its epoch or not (invariant 5)."""
     driver = Driver()
     driver.ask()
     driver.model(Listen())

@@ -60,7 +60,7 @@ class Native:
             response = self._responses.fresh(fence)
             if response is not None:
                 self._say(response, output)
-        elif fence.epoch == self._state.epoch:
+        elif fence == self._state.fence():
             self._waiting.append(output)
             self.advance()
 
