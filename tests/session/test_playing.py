@@ -11,6 +11,7 @@ from counterpoint.protocol import events as ev
 from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.commands import (
     AckPlayback,
+    CancelResponse,
     ClearOutput,
     CreateResponse,
     DeleteItem,
@@ -178,6 +179,18 @@ def test_a_client_that_truncates_what_an_interruption_has_cut_is_not_wrong() -> 
         truncate(driver, item_id, ms)
     assert [event.audio_end_ms for event in driver.of(ev.ItemTruncated)] == [1000, 1000, 1000, 600]
     assert [error.param for error in driver.errors] == ["audio_end_ms"]
+
+
+def test_what_comes_late_for_an_answer_leaves_the_next_one_alone() -> None:
+    """A client's own turn-taking truncates and cancels when the next answer sounds already."""
+    driver, item_id = answered(4000)
+    driver.ask()
+    driver.model(speak("next ", 2000))
+    truncate(driver, item_id, 1000)
+    driver.send(CancelResponse(response_id=driver.done[0].id))
+    assert [(event.item_id, event.audio_end_ms) for event in driver.of(ev.ItemTruncated)] == [(item_id, 1000)]
+    assert [error.code for error in driver.errors] == [ErrorCode.RESPONSE_CANCEL_NOT_ACTIVE]
+    assert (driver.machine.epoch, len(driver.done)) == (0, 1)
 
 
 # ---------------------------------------------------------------------- clearing
