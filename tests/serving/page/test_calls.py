@@ -89,7 +89,9 @@ async def test_words_are_recognised_and_an_answer_is_heard(
     await configure(page, {"audio": {"input": {"transcription": {"model": "whisper-1"}}}})
     await page.until("call.of('output_audio_buffer.stopped').length", PATIENCE_S)
     (transcribed,) = await events(page, "conversation.item.input_audio_transcription.completed")
-    assert {"forward", "meters"} <= set(transcribed["transcript"].lower().strip(".").split())
+    words = set(transcribed["transcript"].lower().strip(".").split())
+    assert "forward" in words
+    assert words & {"meters", "metres"}, "both are how it is written"
     (done,) = await events(page, "response.done")
     assert done["response"]["status"] == "completed"
     assert await page.evaluate("call.loud") >= 10
