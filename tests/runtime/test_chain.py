@@ -107,6 +107,7 @@ def test_a_call_that_raises_is_reported_and_the_next_one_runs() -> None:
 
 
 def test_stale_answers_are_dropped_queued_or_under_way_and_input_is_not() -> None:
+    """(invariants 19, 20)"""
     model = SlowModel({"respond1": 100})
 
     async def main() -> None:

@@ -260,6 +260,15 @@ def test_output_of_no_running_response_is_dropped(fence: Fence) -> None:
     assert driver.model(speak("ghost ", 100), TurnEnd(), Failure(), Listen(), fence=fence) == []
 
 
+def test_text_that_is_complete_does_not_end_an_answer_whose_audio_is_to_come() -> None:
+    """(invariants 44, 55)"""
+    driver = asked()
+    driver.model(TextDelta("all of it"), AudioDelta(ramp(100)), AudioDelta(ramp(100, 2400)))
+    assert not driver.done
+    driver.model(TurnEnd())
+    assert driver.audio_of(driver.done[0].output[0].id) == ramp(200)
+
+
 def test_output_after_the_end_of_the_turn_is_dropped() -> None:
     """Invariant 53."""
     driver = Driver(eager=False)

@@ -210,6 +210,7 @@ def test_a_commit_that_waits_for_the_detector_is_an_open_turn() -> None:
 def test_which_commits_start_a_response(
     duplex: bool, patch: dict[str, Any], command: CommitAudio, answers: bool
 ) -> None:
+    """(invariant 82; wire contract, section 4)"""
     driver = Driver(patch, duplex=duplex)
     driver.say(500, 0.9)
     driver.send(command)
