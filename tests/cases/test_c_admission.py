@@ -112,7 +112,7 @@ async def test_c05_a_cleanup_that_fails_is_tried_again_and_holds_its_slot(
 
 @pytest.mark.parametrize("ending", ["client", "grace", "admin"])
 async def test_c06_a_wedged_model_costs_its_own_slot_and_nothing_else(world: World, ending: str) -> None:
-    """Case C-06, invariant 144. The end of the session comes within its bound, and the slot is shown for what it is."""
+    """Case C-06, invariant 144. The end comes within its bound, and the slot is shown as it is."""
     await world.serve({"limits.cleanup_timeout_s": 0.3})
     world.wedged = 1
     caller = await world.call({"hang_on_close": True})

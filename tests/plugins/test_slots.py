@@ -208,7 +208,7 @@ def test_a_prompt_is_read_between_the_steps_of_others() -> None:
 
 
 def test_an_interruption_fences_the_step_under_way_and_keeps_the_input() -> None:
-    """(invariants 90, 100)"""
+    """(invariants 42, 90, 100)"""
 
     async def story() -> None:
         model = Tally()
@@ -218,10 +218,11 @@ def test_an_interruption_fences_the_step_under_way_and_keeps_the_input() -> None
             await asyncio.sleep(0.5)
             lease.push(unit(2))
             lease.interrupt(1)
+            lease.push(unit(3))
             await asyncio.sleep(10)
         said = [(fence.epoch, event) for fence, event in outlet.said if isinstance(event, TextDelta)]
-        assert [epoch for epoch, _ in said] == [0, 1]
-        assert [row.input.force_listen for row in model.rows] == [False, True]
+        assert [epoch for epoch, _ in said] == [0, 1, 1]
+        assert [row.input.force_listen for row in model.rows] == [False, True, False]
 
     run(story())
 

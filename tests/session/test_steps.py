@@ -1,4 +1,4 @@
-"""Input of stepped models: units, step numbers, silence (invariants 34, 62-71)."""
+"""Input of stepped models: units, step numbers, silence (invariants 34, 62-66, 68-71)."""
 
 from __future__ import annotations
 
