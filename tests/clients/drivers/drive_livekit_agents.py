@@ -143,7 +143,7 @@ async def main(url: str, recording: str, *names: str) -> None:
     scenarios = {"text": text, "audio": audio, "vad": vad, "tools": tools, "cancel": cancel}
     for name in names:
         model = RealtimeModel(
-            base_url=url,
+            base_url=url.removesuffix("/realtime"),
             api_key="unused",
             modalities=["text" if name == "text" else "audio"],
             turn_detection=ServerVad(type="server_vad") if name == "vad" else None,
