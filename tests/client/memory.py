@@ -200,6 +200,7 @@ class Server:
         return {
             "type": "session.snapshot",
             "as_of_server_event_seq": self.head,
+            "session": self.session,
             "conversation": {"items": []},
             "active_response": None,
             "playback": {},

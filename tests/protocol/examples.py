@@ -93,6 +93,7 @@ EVENTS: tuple[Event, ...] = (
     ),
     events.SessionSnapshot(
         as_of_server_event_seq=9,
+        session=SESSION,
         conversation=events.ConversationSnapshot(ITEMS),
         active_response=RESPONSE,
         playback=PlaybackPositions(1, 1, 1, 1),

@@ -8,7 +8,7 @@ from counterpoint.limits import Limits
 from counterpoint.plugins.contract import Capabilities, Interaction
 from counterpoint.protocol.commands import CancelResponse, CloseSession
 from counterpoint.protocol.config import stock_session
-from counterpoint.protocol.events import ItemAdded, ItemDone
+from counterpoint.protocol.events import ItemAdded, ItemDone, SessionUpdated
 from counterpoint.protocol.items import ItemStatus, Message, OutputAudio
 
 from .driver import Driver, speak, user_text, vad
@@ -103,9 +103,11 @@ def test_a_stock_client_gets_the_items_one_by_one() -> None:
     """Wire, section 3: added and done of every item, in one chain."""
     driver = Driver()
     driver.send(user_text("a", "a"), user_text("b", "b"))
-    events = driver.machine.restated_items()
+    configuration, *events = driver.machine.restated()
+    assert configuration == SessionUpdated(session=driver.machine.describe())
     assert [type(event) for event in events] == [ItemAdded, ItemDone] * 2
-    assert [(event.previous_item_id, event.item.id) for event in events] == [
+    items = [event for event in events if isinstance(event, ItemAdded | ItemDone)]
+    assert [(event.previous_item_id, event.item.id) for event in items] == [
         (None, "a"),
         (None, "a"),
         ("a", "b"),
@@ -118,4 +120,16 @@ def test_an_item_under_way_is_not_restated_as_done() -> None:
     driver = Driver()
     driver.ask()
     driver.model(speak("one two ", 500))
-    assert [type(event) for event in driver.machine.restated_items()] == [ItemAdded]
+    assert [type(event) for event in driver.machine.restated()] == [SessionUpdated, ItemAdded]
+
+
+def test_a_gap_without_items_is_seen_by_a_stock_client_too() -> None:
+    """Wire, section 3: the configuration is restated even where the conversation is empty."""
+    assert [type(event) for event in Driver().machine.restated()] == [SessionUpdated]
+
+
+def test_a_snapshot_holds_the_configuration() -> None:
+    """A ``session.updated`` may be among what was lost."""
+    driver = Driver(vad())
+    (snapshot,) = driver.machine.snapshot(4)
+    assert snapshot.session == driver.machine.describe()

@@ -277,6 +277,8 @@ class Session:
         match event.type:
             case "session.created" | "session.updated":
                 self._configure(event.object("session"))
+            case "session.snapshot" if event.object("session"):
+                self._configure(event.object("session"))  # an update may have been lost in the gap
             case "session.resumed" if not self.config or event.object("replay").get("gap"):
                 # Otherwise the updates that were missed are replayed, each in its place.
                 self._configure(event.object("session"))

@@ -195,6 +195,7 @@ class SessionSnapshot(BaseEvent, frozen=True, tag="session.snapshot"):
     """The state after the last number that was dropped: takes the place of a replay with a gap."""
 
     as_of_server_event_seq: int
+    session: dict[str, Any]  #: in full: a ``session.updated`` may be among what was lost
     conversation: ConversationSnapshot
     active_response: Response | None
     playback: PlaybackPositions

@@ -103,7 +103,9 @@ class Attachment:
             self.live.disconnected(self, code)
 
     def extend(self) -> None:
-        self.extended = self.writer.extended = True
+        if not self.extended:
+            self.extended = self.writer.extended = True
+            self.live.repeat_go_away(self)
 
     def say(self, event: Event, *, counted: bool = True) -> None:
         """A connection-scoped event; dropped if the connection's dialect has no word for it."""
@@ -153,6 +155,8 @@ class LiveSession:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._current: Attachment | None = None
+        #: Why every connection should go elsewhere, and until when (loop time); None: it should not.
+        self._leaving: tuple[str, float] | None = None
         #: Of the input clock, what the metrics show already.
         self._counted_ms = 0
 
@@ -237,6 +241,7 @@ class LiveSession:
             attachment.say(self._resumed(token, takeover.current, cursor), counted=False)
         else:
             attachment.say(self._created(token, takeover.current), counted=False)
+        self.repeat_go_away(attachment)
         self._start(attachment)
         return attachment
 
@@ -298,11 +303,11 @@ class LiveSession:
         )
 
     def _snapshot(self, as_of: int) -> Sequence[bytes]:
-        """What stands in for entries that are gone: a snapshot, or its items one by one for stock clients."""
+        """What stands in for entries that are gone: a snapshot, or its parts one by one for stock clients."""
         attachment = self._current
         if attachment is None:
             return []
-        events = self.machine.snapshot(as_of) if attachment.extended else self.machine.restated_items()
+        events = self.machine.snapshot(as_of) if attachment.extended else self.machine.restated()
         return [frame for event in events if (frame := attachment.in_its_words(event)) is not None]
 
     # ------------------------------------------------------------------ what a connection says and does
@@ -405,9 +410,17 @@ class LiveSession:
     # ------------------------------------------------------------------ the end
 
     def go_away(self, reason: str, deadline_ms: int) -> None:
-        """Tell the connection to resume elsewhere before the deadline."""
+        """Tell the connection to resume elsewhere before the deadline, and every one that comes until then."""
+        self._leaving = (reason, self._loop.time() + deadline_ms / 1000)
         if self._current is not None:
-            self._current.say(SessionGoAway(reason=reason, deadline_ms=deadline_ms))
+            self.repeat_go_away(self._current)
+
+    def repeat_go_away(self, attachment: Attachment) -> None:
+        """Tell a connection that came, or learned the extensions, after the others were told."""
+        if self._leaving is not None:
+            reason, deadline = self._leaving
+            left_ms = max(0, round((deadline - self._loop.time()) * 1000))
+            attachment.say(SessionGoAway(reason=reason, deadline_ms=left_ms))
 
     def expire(self, now: float) -> None:
         """End the session if its lease ran out; an answer under way counts as activity."""

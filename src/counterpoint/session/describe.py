@@ -20,6 +20,7 @@ from counterpoint.protocol.events import (
     ItemDone,
     PlaybackPositions,
     SessionSnapshot,
+    SessionUpdated,
 )
 from counterpoint.protocol.items import Item, ItemStatus
 
@@ -73,14 +74,19 @@ class Description:
         active = self._responses.active
         return SessionSnapshot(
             as_of_server_event_seq=as_of,
+            session=self.session(),
             conversation=ConversationSnapshot(self._conversation.snapshot()),
             active_response=active.render() if active else None,
             playback=self._playback(),
         )
 
-    def restated_items(self) -> tuple[ItemAdded | ItemDone, ...]:
-        """What a stock connection gets in the snapshot's place (wire contract, section 3)."""
-        events: list[ItemAdded | ItemDone] = []
+    def restated(self) -> tuple[SessionUpdated | ItemAdded | ItemDone, ...]:
+        """What a stock connection gets in the snapshot's place (wire contract, section 3).
+
+        The configuration comes first: an update may have been lost too, and where there are no items it is
+        all that shows the gap.
+        """
+        events: list[SessionUpdated | ItemAdded | ItemDone] = [SessionUpdated(session=self.session())]
         previous: str | None = None
         for item in self._conversation.snapshot():
             events += _restated(item, previous)

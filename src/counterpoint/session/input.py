@@ -129,6 +129,11 @@ class InputLine:
             held += max(0, spoken) * _SAMPLE_BYTES
         return held
 
+    @property
+    def held_by_hand_bytes(self) -> int:
+        """Of these, what only the client can free: the turn that it fills by hand."""
+        return self.held_bytes if self._hearing is None else 0
+
     # ------------------------------------------------------------------ commands
 
     def append(self, command: AppendAudio) -> None:
@@ -204,7 +209,8 @@ class InputLine:
     def _check_length(self, audio: bytes, fmt: AudioFormat) -> None:
         """By hand a turn can only be too long; what a detector finds is cut (``_end_long_turn``).
 
-        To send the same again does not help, so this is not ``input_backpressure``."""
+        No backpressure: to try again does not help, and the number of the command is used by now.
+        """
         if (
             self._steps is not None
             or self._hearing is not None

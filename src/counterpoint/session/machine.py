@@ -35,7 +35,7 @@ from counterpoint.protocol.audio import AudioFormat
 from counterpoint.protocol.codes import ErrorCode, FailureCode
 from counterpoint.protocol.commands import CancelInput, CancelResponse, CloseSession, Command
 from counterpoint.protocol.config import SessionConfig
-from counterpoint.protocol.events import ItemAdded, ItemDone, SessionSnapshot
+from counterpoint.protocol.events import ItemAdded, ItemDone, SessionSnapshot, SessionUpdated
 from counterpoint.protocol.ids import IdSource
 
 from .close import Closing
@@ -194,6 +194,11 @@ class SessionMachine:
         return self._input.held_bytes + self._line.held_bytes
 
     @property
+    def held_by_hand_bytes(self) -> int:
+        """Of these, what only a commit or a clear by the client frees."""
+        return self._input.held_by_hand_bytes
+
+    @property
     def open_utterance(self) -> int | None:
         """The input that is not committed yet, by the number under which the model is given it."""
         return self._input.open_utterance
@@ -229,9 +234,9 @@ class SessionMachine:
         """What takes the place of entries that are gone, on an extended connection."""
         return (self._description.snapshot(as_of),)
 
-    def restated_items(self) -> tuple[ItemAdded | ItemDone, ...]:
+    def restated(self) -> tuple[SessionUpdated | ItemAdded | ItemDone, ...]:
         """The same on a stock connection."""
-        return self._description.restated_items()
+        return self._description.restated()
 
     # ------------------------------------------------------------------ time
 

@@ -291,9 +291,18 @@ class PlaybackLedger:
         return {(item_id, 0): self._played(part, now) for item_id, part in self._parts.items()}
 
     def ahead_ms(self, item_id: str, samples: int, now: float) -> float:
-        """How far ``samples`` of an item's audio are ahead of its playback."""
+        """How far ``samples`` of an item's audio are ahead of its playback.
+
+        Of a client that never acknowledged anything that is the server's clock, whatever the policy: what
+        counts as heard may wait for ever for such a client, its audio may not.
+        """
         part = self._parts.get(item_id)
-        return 0.0 if part is None else (samples - self._played(part, now)) * 1000 / part.track.rate
+        if part is None:
+            return 0.0
+        played = self._played(part, now)
+        if not self._client_acknowledges:
+            played = max(played, self._guess(part, now))
+        return (samples - played) * 1000 / part.track.rate
 
     # ------------------------------------------------------------------ the rules
 
@@ -302,12 +311,15 @@ class PlaybackLedger:
         return self._policy is PlaybackCommitPolicy.AUTO and not self._client_acknowledges
 
     def _played(self, part: Part, now: float) -> int:
-        played = part.acked
-        track = part.track
-        guessed = self._guessing and not track.clocked and track.state is not TrackState.STOPPED
-        if guessed and track.playhead is not None:
-            played = max(played, min(track.playhead.played(now) - part.start, part.sent))
+        played = max(part.acked, self._guess(part, now)) if self._guessing else part.acked
         return min(played, part.end)
+
+    def _guess(self, part: Part, now: float) -> int:
+        """By the server's clock, bounded by what was handed over; 0 where that says nothing (any more)."""
+        track = part.track
+        if track.playhead is None or track.clocked or track.state is TrackState.STOPPED:
+            return 0
+        return max(0, min(track.playhead.played(now) - part.start, part.sent))
 
     def _heard(self, part: Part, now: float) -> int:
         return min(part.alignment.chars_at(self._played(part, now)), part.sent_chars)

@@ -129,6 +129,7 @@ CONNECTION_EVENTS: dict[str, Properties] = {
     },
     "session.snapshot": {
         "as_of_server_event_seq": COUNT,
+        "session": ANY_OBJECT,
         "conversation": an_object({"items": {"type": "array", "items": ANY_OBJECT}}),
         "active_response": or_null(ANY_OBJECT),
         "playback": PLAYBACK,
