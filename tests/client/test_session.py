@@ -114,6 +114,16 @@ async def test_after_a_gap_the_configuration_is_the_servers(server: Server, sess
     assert session.input_format == ULAW_8K
 
 
+async def test_a_gap_on_a_live_connection_leaves_no_stale_configuration(
+    server: Server, session: Session
+) -> None:
+    """A ``session.updated`` that was lost is made good by the snapshot."""
+    server.session = server.session | {"audio": {"input": {"format": ULAW}}}
+    server.here.say(server.snapshot())
+    await settle()
+    assert session.input_format == ULAW_8K
+
+
 async def test_capabilities_are_there_or_empty(server: Server, session: Session) -> None:
     assert session.capabilities == {}
     server.session = server.session | {"capabilities": {"interaction": "frame"}}

@@ -425,6 +425,18 @@ def test_text_of_a_failed_response_that_was_never_spoken_was_not_heard() -> None
     assert ledger.interrupt("resp", 0.0) == (cut("item", 500, 50),)
 
 
+@pytest.mark.parametrize("policy", list(PlaybackCommitPolicy))
+def test_the_audio_of_a_client_that_never_acknowledges_is_not_held_back_for_ever(
+    policy: PlaybackCommitPolicy,
+) -> None:
+    """Wire, section 7: pacing follows the server's clock until the client says where it is."""
+    ledger = ledger_of(policy)
+    speak(ledger, done=False)
+    assert [ledger.ahead_ms("item", 1000 * MS, now) for now in (0.0, 0.4, 9.0)] == [1000, 600, 0]
+    ledger.acknowledge_item("item", 300, 9.0)
+    assert ledger.ahead_ms("item", 1000 * MS, 9.0) == 700
+
+
 # --------------------------------------------------------------------------- truncation
 
 

@@ -410,7 +410,7 @@ class LiveSession:
     # ------------------------------------------------------------------ the end
 
     def go_away(self, reason: str, deadline_ms: int) -> None:
-        """Tell the connection to resume elsewhere before the deadline, and every one that comes until then."""
+        """Tell the connection, and every one that comes after it, to resume elsewhere before the deadline."""
         self._leaving = (reason, self._loop.time() + deadline_ms / 1000)
         if self._current is not None:
             self.repeat_go_away(self._current)
@@ -441,7 +441,8 @@ class LiveSession:
         """The machine said its last word: flush it, close the connection, tell the manager."""
         self.lease.finish()
         self._intake.stop()
-        self.attachments.close()
+        if self.attachments.close() is not None:
+            self._metrics.connections_ended.labels(effect.reason).inc()
         self._forget_connection(effect.close_code, effect.reason, flush_log=True)
         self._count_input()
         self._metrics.sessions_ended.labels(effect.reason).inc()

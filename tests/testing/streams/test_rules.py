@@ -236,6 +236,19 @@ def test_the_recording_keeps_every_rule() -> None:
     assert unseen == []
 
 
+def test_a_truncation_takes_back_what_was_acknowledged_and_nothing_else_does() -> None:
+    """Wire, section 7; invariant 116."""
+    stream = record()
+    SEEDS["positions-rise"][0](stream)
+    second = the(stream, "playback.acknowledged", 1)
+    truncated = {"type": "conversation.item.truncated", "item_id": second["item_id"], "audio_end_ms": 0}
+    stream.received.insert(stream.received.index(second), truncated)
+    rise = next(rule for rule in RULES if rule.name == "positions-rise")
+    assert list(rise.check(stream)) == []
+    truncated["audio_end_ms"] = 1
+    assert len(list(rise.check(stream))) == 1
+
+
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
 def test_a_violation_is_caught_by_name(name: str) -> None:
     seed, also = SEEDS[name]

@@ -134,10 +134,10 @@ def _positions_rise(stream: Stream) -> Iterator[str]:
     for event in stream.received:
         if event["type"] == "session.snapshot":
             newest.clear()  # a truncation may be among what was lost
-        elif event["type"] == "conversation.item.truncated":
+        elif event["type"] == "conversation.item.truncated" and event["item_id"] in newest:
             # What was cut off is in the history no longer, whatever was acknowledged before (invariant 116).
-            if (cut := newest.get(event["item_id"])) is not None:
-                cut[2:] = [min(value, event["audio_end_ms"]) for value in cut[2:]]
+            cut = newest[event["item_id"]]
+            cut[2:] = [min(value, event["audio_end_ms"]) for value in cut[2:]]
         if event["type"] != "playback.acknowledged":
             continue
         values = [event["playback"][key] for key in _POSITIONS]
@@ -168,6 +168,10 @@ RULES = (
         ("playback.acknowledged", "session.created", "session.updated"),
     ),
     Rule(
-        "positions-rise", "7", "playback goes back only to a truncation", _positions_rise, about=("playback.acknowledged",)
+        "positions-rise",
+        "7",
+        "playback goes back only to a truncation",
+        _positions_rise,
+        about=("playback.acknowledged",),
     ),
 )
