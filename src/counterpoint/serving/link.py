@@ -153,6 +153,6 @@ class SocketPulse:
             return None
         try:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED + 4)
-        except OSError:
+        except (OSError, ValueError):  # it is closed
             return None
         return int.from_bytes(info[_LAST_DATA_RECEIVED:], sys.byteorder) / 1000
