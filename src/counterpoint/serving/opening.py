@@ -23,6 +23,9 @@ from counterpoint.runtime.manager import OpenRequest
 from .access import Caller
 from .settings import ModelSettings
 
+#: What a browser offers, which cannot set a header.
+BETA_PROTOCOL = "openai-beta.realtime-v1"
+
 
 class Openings:
     """``model`` is the name of the server's own; ``settings`` say how else it may be called."""
@@ -59,7 +62,10 @@ class Openings:
 
 
 def asks_for_beta(request: web.Request) -> bool:
-    return request.headers.get("OpenAI-Beta") == "realtime=v1"
+    """By the header, or by a subprotocol, whichever one is chosen (wire contract, "Beta names")."""
+    offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    by_protocol = BETA_PROTOCOL in (name.strip() for name in offered)
+    return by_protocol or request.headers.get("OpenAI-Beta") == "realtime=v1"
 
 
 def opens_at_once(query: Mapping[str, str]) -> bool:

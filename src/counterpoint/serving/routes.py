@@ -25,7 +25,7 @@ from .access import Access, Caller
 from .access_routes import AccessRoutes
 from .connection import Connection, Handshake
 from .link import BUFFER_BYTES, WebSocketLink
-from .opening import Openings, asks_for_beta, opens_at_once, resume_of
+from .opening import BETA_PROTOCOL, Openings, asks_for_beta, opens_at_once, resume_of
 from .permits import Permits
 from .settings import Settings
 from .state import debug_state
@@ -35,8 +35,7 @@ log = structlog.get_logger(__name__)
 
 PAGE = Path(__file__).parent / "page"
 
-_BETA_PROTOCOL = "openai-beta.realtime-v1"
-_SUBPROTOCOLS = ("realtime", _BETA_PROTOCOL)
+_SUBPROTOCOLS = ("realtime", BETA_PROTOCOL)
 
 
 class Routes:
@@ -100,19 +99,18 @@ class Routes:
         admit = functools.partial(self._permits.check_opening, caller)
         connection = Connection(self._manager, socket, link, transport, ids, admit)
         try:
-            await connection.run(self._handshake(request, socket, caller))
+            await connection.run(self._handshake(request, caller))
         except ProtocolError as refusal:
             await connection.refuse(refusal, CloseCode.REFUSED)
         return socket
 
-    def _handshake(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller) -> Handshake:
+    def _handshake(self, request: web.Request, caller: Caller) -> Handshake:
         """Raises ``ProtocolError`` for what refuses the connection."""
         if "call_id" in request.query:
             message = "a call has no observers here"
             raise ProtocolError(ErrorCode.UNSUPPORTED, message, param="call_id")
-        beta = socket.ws_protocol == _BETA_PROTOCOL or asks_for_beta(request)
         return Handshake(
-            self._openings.request(request, caller, beta=beta),
+            self._openings.request(request, caller, beta=asks_for_beta(request)),
             autostart=opens_at_once(request.query),
             resume=resume_of(request),
         )

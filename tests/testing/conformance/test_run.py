@@ -78,6 +78,11 @@ def stock_only(change: Callable[[Event], Event]) -> Rewrite:
     return on("session.created", lambda event: [event if "state" in event["session"] else change(event)])
 
 
+def _with_threshold(event: Event, threshold: float) -> Event:
+    event["session"]["audio"]["input"]["turn_detection"]["threshold"] = threshold
+    return event
+
+
 #: What a server does wrong, and the checks that must notice.
 FAULTS: dict[str, tuple[Rewrite, tuple[str, ...]]] = {
     "says no code that clients know": (
@@ -104,6 +109,18 @@ FAULTS: dict[str, tuple[Rewrite, tuple[str, ...]]] = {
         on("session.updated", lambda event: [{**event, "server_event_seq": event["server_event_seq"] + 1}]),
         ("numbers-dense",),
     ),
+    "finds turns in another way": (
+        on("session.created", lambda event: [_with_threshold(event, 0.9)]),
+        ("detection-defaults",),
+    ),
+    "has no words of the beta": (
+        on("session.updated", lambda event: [{**event, "session": {**event["session"], "audio": {}}}]),
+        ("beta-shape-accepted",),
+    ),
+    "takes tools that it does not serve": (
+        error_with(code="invalid_event"),
+        ("remote-tools-refused",),
+    ),
     "adds items twice": (
         on("conversation.item.added", lambda event: [event, {**event, "event_id": "again"}]),
         ("numbers-rise",),
@@ -119,6 +136,9 @@ CHECKED = (
     "short-commit-refused",
     "unknown-event-named",
     "malformed-frames-refused",
+    "detection-defaults",
+    "beta-shape-accepted",
+    "remote-tools-refused",
 )
 
 

@@ -27,14 +27,20 @@ Run = Callable[[Target], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``run`` raises ``Failed`` or ``NotOffered``. ``section`` is that of the wire contract."""
+    """``run`` raises ``Failed`` or ``NotOffered``. ``section`` is that of the wire contract.
+
+    ``alone``: others would suffer beside it.
+    """
 
     name: str
     section: str
     says: str
     needs: Needs
     run: Run
+    alone: bool = False
 
 
-def check(name: str, section: str, says: str, needs: Needs = Needs.API) -> Callable[[Run], Check]:
-    return lambda run: Check(name, section, says, needs, run)
+def check(
+    name: str, section: str, says: str, needs: Needs = Needs.API, *, alone: bool = False
+) -> Callable[[Run], Check]:
+    return lambda run: Check(name, section, says, needs, run, alone)

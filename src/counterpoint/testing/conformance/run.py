@@ -20,7 +20,18 @@ from counterpoint.testing.streams.rules import RULES, check_session
 from counterpoint.testing.streams.stream import Stream, Violation, joined
 
 from .check import Check, Needs
-from .checks import handshake, interruption, listening, mistakes, playback, responses, resume, session
+from .checks import (
+    dialects,
+    handshake,
+    interruption,
+    lifetime,
+    listening,
+    mistakes,
+    playback,
+    responses,
+    resume,
+    session,
+)
 from .outcome import Failed, NotOffered
 from .talk import refusal, script
 from .target import Offer, Target
@@ -34,6 +45,8 @@ _MODULES: tuple[ModuleType, ...] = (
     interruption,
     playback,
     mistakes,
+    lifetime,
+    dialects,
 )
 
 #: Every check, in the order of the contract.
@@ -76,7 +89,8 @@ async def examine(
         target = Target(http, url, api_key)
         target.offer = await _offer(target)
         slots = asyncio.Semaphore(_sessions_at_once(target.offer))
-        running = [asyncio.create_task(_run(check, target, slots), name=check.name) for check in checks]
+        beside, alone = _apart(checks)
+        running = [asyncio.create_task(_run(check, target, slots), name=check.name) for check in beside]
         try:
             for task in running:
                 yield await task
@@ -84,8 +98,16 @@ async def examine(
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+        for check in alone:
+            yield await _run(check, target, slots)
         for finding in _judge(target.streams):
             yield finding
+
+
+def _apart(checks: Iterable[Check]) -> tuple[list[Check], list[Check]]:
+    """Those that run beside others, and those that run alone after them."""
+    every = list(checks)
+    return [check for check in every if not check.alone], [check for check in every if check.alone]
 
 
 async def _offer(target: Target) -> Offer:
