@@ -36,7 +36,7 @@ def read_options(options: Mapping[str, Any], into: type[Options]) -> Options:
         return msgspec.convert(dict(options), into, strict=False)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).partition(" - at ")
-        key = re.sub(r"\W", "", path.partition(".")[2])
+        key = re.sub(r"[^\w.]", "", path.partition(".")[2])
         raise ConfigurationError(f"model.{key}", reason) from None
 
 

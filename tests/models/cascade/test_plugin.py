@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.errors import ConfigurationError, PluginError
-from counterpoint.models.cascade import plugin as module
+from counterpoint.models.cascade import assembly as module
 from counterpoint.models.cascade.plugin import CascadePlugin
 from counterpoint.models.voice import files
 from counterpoint.plugins.contract import Interaction, ModelPlugin

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from tests.models.cascade.fakes import fakes
 from tests.models.support import assistant, user
 
 from counterpoint.models.cascade.prompt import MANNER, conversation, is_unheard
-from counterpoint.models.cascade.stages import Message
+from counterpoint.models.cascade.stages import Message, ToolUse
 from counterpoint.plugins.contract import HistoryItem
 from counterpoint.testing.virtual_time import run
 
 
 def prompt_for(
-    history: Sequence[HistoryItem], instructions: str = "", *, ahead: bool = False
+    history: Sequence[HistoryItem],
+    instructions: str = "",
+    *,
+    ahead: bool = False,
+    turns: int = 2,
+    tools: bool = False,
 ) -> list[Message]:
     async def words(item: HistoryItem) -> str:
         return item.text or ""
 
-    return run(conversation(history, instructions, words, turn_to_come=ahead))
+    stages = replace(fakes().stages(), turns=turns, tools=tools)
+    return run(conversation(history, instructions, words, stages, turn_to_come=ahead))
 
 
 def turns(count: int) -> list[HistoryItem]:
@@ -69,6 +77,31 @@ def test_calls_and_items_without_words_are_left_out() -> None:
         user("u1", " q1 "),
     ]
     assert said(prompt_for(history)) == ["q0", "q1"]
+
+
+def call(call_id: str) -> HistoryItem:
+    return HistoryItem(f"item_{call_id}", "function_call", call_id=call_id, name="look", arguments="{}")
+
+
+def result(call_id: str, output: str) -> HistoryItem:
+    return HistoryItem(f"item_of_{call_id}", "function_call_output", call_id=call_id, output=output)
+
+
+def test_a_call_is_told_with_its_result_to_a_model_that_knows_tools() -> None:
+    """One without the other makes a prompt that language models refuse."""
+    history = [user("u", "q"), call("a"), call("b"), call("c"), result("b", ""), result("a", "5")]
+    told = prompt_for([*history, result("unknown", "7")], tools=True)
+    assert told[1:] == [
+        Message("user", "q"),
+        Message("assistant", "", ToolUse("b", "look", "{}", "")),
+        Message("assistant", "", ToolUse("a", "look", "{}", "5")),
+    ]
+    assert not is_unheard(told)
+
+
+def test_a_larger_model_is_told_more_turns() -> None:
+    assert said(prompt_for(turns(7), turns=4))[0] == "q0"
+    assert said(prompt_for(turns(8), turns=4))[0] == "q4"
 
 
 def test_what_the_system_said_is_never_dropped() -> None:

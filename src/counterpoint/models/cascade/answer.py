@@ -17,7 +17,7 @@ from counterpoint.plugins.contract import ResponseRequest, ToolCall, TurnEnd, Tu
 
 from .ahead import Ahead
 from .prompt import SORRY, is_unheard
-from .stages import LanguageModel, Message, Piece, PromptRead, Stages, Synthesizer, Writing
+from .stages import Finish, LanguageModel, Message, Piece, PromptRead, Stages, Synthesizer, Writing
 
 #: Sentences written ahead of those that are spoken.
 _WRITTEN_AHEAD: Final = 4
@@ -64,7 +64,7 @@ async def _write(prompt: Prompt, model: LanguageModel, writing: Writing, text: _
         yield Sentence(SORRY)
         yield TurnEnd(usage=Usage())
         return
-    read, tokens = PromptRead(0), 0
+    read, tokens, finish = PromptRead(0), 0, None
     async with aclosing(model.stream(messages, writing)) as stream:
         async for item in stream:
             match item:
@@ -72,6 +72,8 @@ async def _write(prompt: Prompt, model: LanguageModel, writing: Writing, text: _
                     read = item
                 case ToolCall():
                     yield item
+                case Finish():
+                    finish = item
                 case Piece():
                     tokens += item.tokens
                     for sentence in text.feed(item.text):
@@ -80,9 +82,12 @@ async def _write(prompt: Prompt, model: LanguageModel, writing: Writing, text: _
                 break
     for sentence in text.finish():
         yield sentence
-    cut = writing.max_tokens is not None and tokens >= writing.max_tokens and not text.long_enough
-    status = TurnStatus.MAX_OUTPUT_TOKENS if cut else TurnStatus.COMPLETED
-    yield TurnEnd(status, Usage(read.tokens, tokens, read.cached))
+    if finish is None:
+        cut = writing.max_tokens is not None and tokens >= writing.max_tokens and not text.long_enough
+        finish = Finish(TurnStatus.MAX_OUTPUT_TOKENS if cut else TurnStatus.COMPLETED)
+    if finish.tokens is not None:
+        tokens = finish.tokens
+    yield TurnEnd(finish.status, Usage(read.tokens, tokens, read.cached))
 
 
 async def _speak(written: Ahead[Part], synthesizer: Synthesizer, voice: str) -> AsyncGenerator[Part]:

@@ -45,21 +45,30 @@ _EXAMPLE: Final = (
     llm.Message("assistant", "Of course. What would you like to know?"),
 )
 #: Sentences of one answer: the model is fluent and wanders.
-_SENTENCES: Final = 2
+SENTENCES: Final = 2
 
 
 class EmbeddedVoice:
-    """The engines, their threads, and the ``stages`` made of both. Threads start with the first call."""
+    """The engines, their threads, and the stages made of both. Threads start with the first call."""
 
     def __init__(self, engines: VoiceEngines) -> None:
-        asr, model, tts = Worker("asr"), Worker("llm", _LLM_THREADS), Worker("tts")
-        self._workers = (asr, model, tts)
-        self.stages = Stages(
-            EmbeddedTranscriber(engines.asr, asr),
-            EmbeddedLanguageModel(engines.llm, model),
-            EmbeddedSynthesizer(engines.tts, tts),
-            sentences=_SENTENCES,
-        )
+        self._engines = engines
+        self._asr, self._llm, self._tts = Worker("asr"), Worker("llm", _LLM_THREADS), Worker("tts")
+        self._workers = (self._asr, self._llm, self._tts)
+
+    @property
+    def stages(self) -> Stages:
+        """All of them."""
+        return Stages(self.transcriber(), self.language_model(), self.synthesizer(), sentences=SENTENCES)
+
+    def transcriber(self) -> EmbeddedTranscriber:
+        return EmbeddedTranscriber(self._engines.asr, self._asr)
+
+    def language_model(self) -> EmbeddedLanguageModel:
+        return EmbeddedLanguageModel(self._engines.llm, self._llm)
+
+    def synthesizer(self) -> EmbeddedSynthesizer:
+        return EmbeddedSynthesizer(self._engines.tts, self._tts)
 
     def stop(self) -> None:
         """End the threads; waits for the token, chunk or sentence that each is at."""

@@ -25,6 +25,7 @@ from counterpoint.plugins.contract import (
 )
 from counterpoint.protocol.audio import SESSION_RATE
 
+from .failing import StageFailed
 from .stages import INPUT_RATE, Transcriber
 from .utterance import Utterance
 
@@ -96,7 +97,10 @@ class Hearing:
         try:
             text = await utterance.text()
         except Exception as error:
-            log.error("transcription failed", session=fence.session, input=number, exc_info=error)
+            if isinstance(error, StageFailed):
+                log.error("transcription failed", session=fence.session, input=number, reason=str(error))
+            else:
+                log.error("transcription failed", session=fence.session, input=number, exc_info=error)
             if failure:
                 self._emit(fence, UserTranscriptFailed(number, "the input could not be transcribed"))
         else:

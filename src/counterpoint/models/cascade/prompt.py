@@ -12,11 +12,7 @@ from typing import Final
 
 from counterpoint.plugins.contract import HistoryItem
 
-from .stages import Message, Role
-
-#: Kept with the newest turn: one turn before it, or two. Turns are dropped in pairs, so that every other
-#: prompt only adds to the one before it.
-_PAIR: Final = 2
+from .stages import Message, Role, Stages, ToolUse
 
 #: What is said when nothing was understood; a model would answer something that nobody asked.
 SORRY: Final = "Sorry, I did not catch that."
@@ -31,22 +27,25 @@ async def conversation(
     history: Sequence[HistoryItem],
     instructions: str,
     words: Callable[[HistoryItem], Awaitable[str]],
+    stages: Stages,
     *,
     turn_to_come: bool = False,
 ) -> list[Message]:
     """The messages for an answer to ``history``; ``words`` finds what an item says.
 
-    Only the last message may be without words (``is_unheard``).
+    Only the last message may be without words (``is_unheard``). A call is told together with its
+    result, where that stands; one without a result is not told: language models refuse such a prompt.
 
     With ``turn_to_come``, the beginning that they will have once the user has spoken again.
     """
-    said = [
-        Message(_ROLES[item.role], (await words(item)).strip())
-        for item in _kept(history, turn_to_come)
-        if item.type == "message" and item.role is not None
-    ]
-    messages = [Message("system", f"{MANNER} {instructions}".strip()), *said]
-    return [message for message in messages[:-1] if message.text] + messages[-1:]
+    calls = {item.call_id: item for item in history if item.type == "function_call"} if stages.tools else {}
+    messages = [Message("system", f"{MANNER} {instructions}".strip())]
+    for item in _kept(history, stages.turns, turn_to_come):
+        if item.type == "message" and item.role is not None:
+            messages.append(Message(_ROLES[item.role], (await words(item)).strip()))
+        elif item.type == "function_call_output" and (call := calls.get(item.call_id)) is not None:
+            messages.append(Message("assistant", "", _use(call, item)))
+    return [message for message in messages[:-1] if message.text or message.use] + messages[-1:]
 
 
 def is_unheard(messages: Sequence[Message]) -> bool:
@@ -54,9 +53,16 @@ def is_unheard(messages: Sequence[Message]) -> bool:
     return messages[-1].role == "user" and not messages[-1].text
 
 
-def _kept(history: Sequence[HistoryItem], turn_to_come: bool) -> Sequence[HistoryItem]:
-    """The newest turns of ``history``, each begun by the user, and what the system said at any time."""
+def _use(call: HistoryItem, result: HistoryItem) -> ToolUse:
+    return ToolUse(call.call_id or "", call.name or "", call.arguments or "", result.output or "")
+
+
+def _kept(history: Sequence[HistoryItem], turns: int, turn_to_come: bool) -> Sequence[HistoryItem]:
+    """The newest turns of ``history``, each begun by the user, and what the system said at any time.
+
+    As many are dropped at a time as are kept at least, so that most prompts only add to the one before.
+    """
     begins = [index for index, item in enumerate(history) if item.role == "user"]
-    dropped = max(0, len(begins) + turn_to_come - _PAIR) // _PAIR * _PAIR
+    dropped = max(0, len(begins) + turn_to_come - turns) // turns * turns
     start = begins[dropped] if dropped else 0
     return [item for index, item in enumerate(history) if index >= start or item.role == "system"]

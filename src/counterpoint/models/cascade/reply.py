@@ -27,6 +27,7 @@ from counterpoint.protocol.audio import SESSION_RATE
 
 from .ahead import Ahead
 from .answer import Part, Sentence
+from .failing import StageFailed
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +57,11 @@ class Reply:
         try:
             async for part in self._parts:
                 await self._send(part)
+        except StageFailed as failure:
+            log.error(
+                "answer failed", session=self.request.fence.session, code=failure.code, reason=str(failure)
+            )
+            self._emit(Failure(failure.code))
         except Exception as error:
             log.error("answer failed", session=self.request.fence.session, exc_info=error)
             self._emit(Failure())

@@ -128,7 +128,7 @@ class CascadeSession:
             return await self._hearing.words(item, required=item is newest)
 
         async def prompt() -> Sequence[Message]:
-            return await conversation(request.history, request.instructions, words)
+            return await conversation(request.history, request.instructions, words, self._stages)
 
         return begin_answer(request, prompt, self._stages, self._id)
 
@@ -161,8 +161,11 @@ class CascadeSession:
             return await self._hearing.words(item, required=False)
 
         try:
-            messages = await conversation(self._history, self._instructions, words, turn_to_come=True)
-            await self._stages.language_model.prefill(self._id, [each for each in messages if each.text])
+            messages = await conversation(
+                self._history, self._instructions, words, self._stages, turn_to_come=True
+            )
+            read = [each for each in messages if each.text or each.use]
+            await self._stages.language_model.prefill(self._id, read)
         except Exception as error:
             log.warning("reading ahead failed", session=self._id, exc_info=error)
 

@@ -6,7 +6,8 @@ Here because: each stage can be replaced in one file, by another engine or by a 
 
 Stages are shared by all sessions and are called on the event loop; what blocks is their own matter. Whoever
 awaits a stage may be cancelled at any moment: the stage then stops as soon as it can, and says nothing more.
-A stage that fails raises; the failure ends the one response or transcript that it worked for.
+A stage that fails raises (``StageFailed``, where it knows why); the failure ends the one response or
+transcript that it worked for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from counterpoint.plugins.contract import ToolCall
+from counterpoint.plugins.contract import ToolCall, TurnStatus
 from counterpoint.protocol.tools import Tool, ToolChoice
 
 #: Rate of the audio that recognition is fed with.
@@ -46,11 +47,22 @@ Role = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A function that was called, and what it returned."""
+
+    call_id: str
+    name: str
+    arguments: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of the conversation as a language model reads it."""
+    """One entry of the conversation as a language model reads it; ``use`` of a tool has no text."""
 
     role: Role
     text: str
+    use: ToolUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,15 @@ class Piece:
     tokens: int = 1
 
 
-Written = PromptRead | Piece | ToolCall
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How the model says that it ended; ``tokens`` of the answer, where it counted them."""
+
+    status: TurnStatus
+    tokens: int | None = None
+
+
+Written = PromptRead | Piece | ToolCall | Finish
 
 
 class LanguageModel(Protocol):
@@ -111,3 +131,7 @@ class Stages:
     synthesizer: Synthesizer
     #: An answer ends after so many sentences; None where the language model ends well by itself.
     sentences: int | None = None
+    #: Turns of the user that a prompt has at least, as far as there are any; it has fewer than twice as many.
+    turns: int = 2
+    #: The language model knows tools.
+    tools: bool = False

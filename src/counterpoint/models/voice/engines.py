@@ -7,15 +7,16 @@ Here because: a server loads one copy before it says that it is ready, and shows
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from .asr import MoonshineAsr
-from .files import find_files, require_runtime
+from .files import VoiceFiles, find_files, require_runtime
 from .llm import LanguageModel, Message
 from .tts import DEFAULT_VOICE, HibariTts
 from .turn_end import SmartTurn
@@ -25,20 +26,21 @@ from .vad import FRAME_SAMPLES, SAMPLE_RATE, SileroVad
 _WARM_UP: Final = "warm-up"
 
 
-@dataclass(frozen=True, slots=True)
+#: An engine that a server elsewhere may replace.
+Replaceable = Literal["asr", "llm", "tts"]
+
+
 class VoiceEngines:
-    """The five engines. Any thread may call any of them.
+    """The five engines, each loaded when it is first asked for. Any thread may call any of them.
 
     Voice activity, end of turn, recognition and synthesis keep nothing between calls, so calls run
     side by side, one core each. The language model has one fair lock around each token and prefill
     chunk: answers of several sessions grow together.
     """
 
-    vad: SileroVad
-    turn_end: SmartTurn
-    asr: MoonshineAsr
-    llm: LanguageModel
-    tts: HibariTts
+    def __init__(self, files: VoiceFiles, progress: Callable[[str], None]) -> None:
+        self._files = files
+        self._progress = progress
 
     @classmethod
     def load(
@@ -47,37 +49,70 @@ class VoiceEngines:
         progress: Callable[[str], None] = lambda name: None,
         *,
         llm: Path | None = None,
+        without: Collection[Replaceable] = (),
     ) -> VoiceEngines:
         """Load everything, about 2 s; ``progress`` hears each engine's name before it is loaded.
 
         ``directory`` is where ``install`` put the weights (default: ``files.find_files``), ``llm``
-        another GGUF file to run instead of the shipped one. Raises `ConfigurationError` when something
-        is not installed.
+        another GGUF file to run instead of the shipped one, ``without`` names engines that nobody will ask
+        for. Raises `ConfigurationError` when something is not installed.
         """
         require_runtime()
         files = find_files(directory)
-        progress("vad")
-        vad = SileroVad(files.vad)
-        progress("turn_end")
-        turn_end = SmartTurn(files.turn_end)
-        progress("asr")
-        asr = MoonshineAsr(files.asr)
-        progress("llm")
-        model = LanguageModel(llm or files.llm)
-        progress("tts")
-        return cls(vad, turn_end, asr, model, HibariTts())
+        engines = cls(replace(files, llm=llm) if llm else files, progress)
+        engines._touch(without)
+        return engines
 
-    def warm_up(self) -> None:
+    @cached_property
+    def vad(self) -> SileroVad:
+        self._progress("vad")
+        return SileroVad(self._files.vad)
+
+    @cached_property
+    def turn_end(self) -> SmartTurn:
+        self._progress("turn_end")
+        return SmartTurn(self._files.turn_end)
+
+    @cached_property
+    def asr(self) -> MoonshineAsr:
+        self._progress("asr")
+        return MoonshineAsr(self._files.asr)
+
+    @cached_property
+    def llm(self) -> LanguageModel:
+        self._progress("llm")
+        return LanguageModel(self._files.llm)
+
+    @cached_property
+    def tts(self) -> HibariTts:
+        self._progress("tts")
+        return HibariTts()
+
+    def _touch(self, without: Collection[Replaceable]) -> list[object]:
+        """Every engine that will be needed, in the order in which they load."""
+        loaded: list[object] = [self.vad, self.turn_end]
+        if "asr" not in without:
+            loaded.append(self.asr)
+        if "llm" not in without:
+            loaded.append(self.llm)
+        if "tts" not in without:
+            loaded.append(self.tts)
+        return loaded
+
+    def warm_up(self, without: Collection[Replaceable] = ()) -> None:
         """Run every engine once, so that no user pays for first-call work."""
         second = np.zeros(SAMPLE_RATE, np.float32)
         self.vad.probabilities([(self.vad.new_state(), second[:FRAME_SAMPLES])])
         self.turn_end.probability(second)
-        self.asr.transcribe(second)
-        for _ in self.llm.generate(_WARM_UP, [Message("user", "Hello.")], max_tokens=2):
-            pass
-        self.llm.release(_WARM_UP)
-        # The second word is in no dictionary: it loads what reads such words.
-        self.tts.synthesize("Hello, counterpointers.", DEFAULT_VOICE)
+        if "asr" not in without:
+            self.asr.transcribe(second)
+        if "llm" not in without:
+            for _ in self.llm.generate(_WARM_UP, [Message("user", "Hello.")], max_tokens=2):
+                pass
+            self.llm.release(_WARM_UP)
+        if "tts" not in without:
+            # The second word is in no dictionary: it loads what reads such words.
+            self.tts.synthesize("Hello, counterpointers.", DEFAULT_VOICE)
 
 
 def resident_bytes() -> int:
