@@ -137,6 +137,11 @@ def no_hint(stream: Stream) -> None:
     error["code"], error["type"] = "input_backpressure", "rate_limit_error"
 
 
+def other_code(stream: Stream) -> None:
+    assert stream.closed == 1000
+    stream.closed = 1011
+
+
 def epoch_back(stream: Stream) -> None:
     the(stream, "session.closed")["duplex"] = {"epoch": 0, "turn_id": 1}
 
@@ -166,6 +171,7 @@ SEEDS: dict[str, tuple[Seed, set[str]]] = {
     ),
     "event-ids-unique": (changed("session.closed", "event_id", GONE), {"extension-form"}),
     "epochs-rise": (epoch_back, {"extension-form"}),
+    "close-code": (other_code, set()),
     "terminal-last": (again("session.closed"), set()),
     "response-named": (
         changed("response.content_part.added", "response_id", GONE),

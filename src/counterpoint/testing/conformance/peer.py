@@ -116,7 +116,7 @@ class Peer:
                 case aiohttp.WSMsgType.BINARY:
                     self.stream.oddities.append(f"a binary frame of {len(message.data)} bytes")
                 case aiohttp.WSMsgType.CLOSE:
-                    self.code = message.data
+                    self.code = self.stream.closed = message.data
                     self._over = True
                 case _:
                     self._over = True

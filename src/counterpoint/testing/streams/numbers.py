@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from counterpoint.protocol.codes import CLOSED_REASONS, CloseCode
 from counterpoint.testing.schema.extensions import CONNECTION_EVENTS
 
 from .stream import Rule, Scope, Stream
@@ -104,6 +105,19 @@ def _terminal_last(stream: Stream) -> Iterator[str]:
             over = event["type"]
 
 
+def _close_code(stream: Stream) -> Iterator[str]:
+    for event in stream.of(*_TERMINAL, "session.replaced"):
+        match event["type"]:
+            case "session.closed":
+                code = CLOSED_REASONS.get(event["reason"])
+            case "session.expired":
+                code = CloseCode.NORMAL
+            case _:
+                code = CloseCode.REPLACED
+        if stream.closed is not None and code is not None and stream.closed != code:
+            yield f"{event['type']} ({event.get('reason', '')}) is followed by {stream.closed}, not {code}"
+
+
 RULES = (
     Rule(
         "created-first", "1", "session.created comes before anything else", _created_first, Scope.CONNECTION
@@ -130,5 +144,13 @@ RULES = (
         _terminal_last,
         Scope.CONNECTION,
         tuple(sorted(_TERMINAL)),
+    ),
+    Rule(
+        "close-code",
+        "1",
+        "the close code is that of how the session, or the connection, ended",
+        _close_code,
+        Scope.CONNECTION,
+        (*sorted(_TERMINAL), "session.replaced"),
     ),
 )

@@ -30,6 +30,8 @@ class Stream:
     beta: bool = False
     #: The newest number that its client had when it resumed; None: it began a session.
     after: int | None = None
+    #: The server's close code; None: it gave none, or nobody looked.
+    closed: int | None = None
     #: Frames that were no events, shortened.
     oddities: list[str] = field(default_factory=list)
     #: Keys and tokens that must not show in an error.
