@@ -41,12 +41,15 @@ class OpenAIServer:
     def __init__(self, *replies: Reply) -> None:
         self.replies = list(replies)
         self.asked: list[Asked] = []
+        #: Set when the first request came.
+        self.reached = asyncio.Event()
         #: Set when a client closed its connection before the answer was over.
         self.left = asyncio.Event()
         self.url = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(Asked(request.path, dict(request.headers), await _body(request)))
+        self.reached.set()
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         try:
             return await self._write(request, reply)
