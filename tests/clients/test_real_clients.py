@@ -57,7 +57,7 @@ Converse = Callable[..., Seen]
 
 @dataclass(frozen=True)
 class Urls:
-    """One model, by plain and by encrypted connections; the voice, which loads slowly, by these only."""
+    """One model, by plain and by encrypted connections."""
 
     plain: str
     encrypted: str
@@ -104,7 +104,7 @@ def urls(model: str, certificate: tuple[Path, Path]) -> Iterator[Urls]:
     options = ("--model", model, "--set", f"access.keys_file={keys}")
     with ExitStack() as stack:
         encrypted = stack.enter_context(serving(*options, "--tls-cert", str(chain), "--tls-key", str(key)))
-        plain = stack.enter_context(serving(*options)) if model == "scripted" else encrypted
+        plain = stack.enter_context(serving(*options))
         yield Urls(plain, encrypted)
 
 
