@@ -18,7 +18,7 @@ TESTS ?= tests
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.
 installed = $(VENV)/.$(1)-$(shell cat requirements/build.lock requirements/$(1).lock pyproject.toml | cksum | cut -d' ' -f1)
 
-.PHONY: help run test browser clients check format docs bench fuzz simulate soak lock clean
+.PHONY: help run test browser clients servers check format docs bench fuzz simulate soak lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -65,6 +65,20 @@ $(call node):
 	npm ci --prefix $(NODE) --no-audit --no-fund
 	@touch $@
 
+# Model servers of other projects, in environments of their own like the clients.
+SERVERS := .venv-servers
+DASLLAMA := $(SERVERS)/dasllama/.installed-$(shell cksum requirements/servers/dasllama.lock | cut -d' ' -f1)
+
+servers: $(call installed,dev) $(call installed,voice) $(DASLLAMA) ## run the cascade on a model server of another project
+	@$(BIN)/counterpoint install-voice
+	@$(BIN)/python -m pytest -m servers $(ARGS) tests/cases
+
+$(DASLLAMA): $(VENV)/.created
+	rm -rf $(SERVERS)/dasllama
+	$(BIN)/python -m venv $(SERVERS)/dasllama
+	$(SERVERS)/dasllama/bin/python -m pip install --quiet --require-hashes -r requirements/servers/dasllama.lock
+	@touch $@
+
 check: $(call installed,dev) ## format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -105,7 +119,7 @@ lock: $(VENV)/.created ## write requirements/*.lock anew (ARGS=--upgrade takes n
 	tools/lock.sh $(BIN)/uv $(ARGS)
 
 clean: ## remove everything that was installed or generated
-	rm -rf $(VENV) $(CLIENTS) $(NODE)/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CLIENTS) $(SERVERS) $(NODE)/node_modules dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.created:

@@ -30,6 +30,10 @@ compile dev pyproject.toml --extra dev "$@"
 compile core pyproject.toml --constraints requirements/dev.lock "$@"
 compile voice pyproject.toml --extra voice --constraints requirements/dev.lock "$@"
 
+# Model servers of other projects.
+mkdir -p requirements/servers
+echo dasllama | compile servers/dasllama - "$@"
+
 # Clients of other projects, each in an environment of its own; they need not agree with us, nor with each other.
 mkdir -p requirements/clients
 for client in 'openai[realtime]' openai-agents 'pipecat-ai[openai]' 'livekit-agents[openai]'; do

@@ -1,13 +1,9 @@
-"""The cascade with its stages on servers elsewhere, over real sockets on both sides.
-
-With ``COUNTERPOINT_TEST_LLM_URL`` set to the address of a real server (``http://127.0.0.1:8000/v1``), one
-test more talks to it (docs/how-to/use-your-own-servers.md).
-"""
+"""The cascade with its stages on servers elsewhere, over real sockets on both sides."""
 
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +12,13 @@ from tests.models.cascade.remote.openai_server import DONE, OpenAIServer, Reply,
 from counterpoint.models.cascade.plugin import CascadePlugin
 
 from .client import Caller, respond, user_says
+from .llm_server import llm_server
 from .world import World
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = {"type": "function", "name": "weather", "description": "Tells the weather.", "parameters": CITY}
 SOUND = Reply([bytes(4800)])
 CALL = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
-REAL_SERVER = os.environ.get("COUNTERPOINT_TEST_LLM_URL", "")
 
 
 def cascade(llm: str, other: str, **options: Any) -> CascadePlugin:
@@ -115,13 +111,12 @@ async def left_after_cancel(caller: Caller, llm: OpenAIServer) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not REAL_SERVER, reason="COUNTERPOINT_TEST_LLM_URL names no server")
-async def test_a_real_server_calls_a_tool_and_answers_with_its_result(world: World) -> None:
-    async with serving(SOUND) as other:
-        model = os.environ.get("COUNTERPOINT_TEST_LLM_MODEL", "default")
-        caller = await open_session(
-            world, cascade(REAL_SERVER, other.url, model=model, body={"temperature": 0})
-        )
+@pytest.mark.voice
+@pytest.mark.servers
+async def test_a_real_server_calls_a_tool_and_answers_with_its_result(world: World, tmp_path: Path) -> None:
+    """The weights of the embedded model, served by another project."""
+    async with llm_server(tmp_path) as (url, name), serving(SOUND) as other:
+        caller = await open_session(world, cascade(url, other.url, model=name, body={"temperature": 0}))
         call = await call_of(caller)
         assert call["name"] == "weather"
         assert isinstance(json.loads(call["arguments"])["city"], str)
