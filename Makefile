@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTHON ?=
 PORT ?= 8099
 ARGS ?=
-MARKS ?= not (slow or browser or clients)
+MARKS ?= not (slow or browser or clients or servers)
 TESTS ?= tests
 
 # The file that says: what requirements/$(1).lock and pyproject.toml say now is installed.

@@ -110,7 +110,6 @@ async def left_after_cancel(caller: Caller, llm: OpenAIServer) -> None:
     assert (await caller.done())["status"] == "cancelled"
 
 
-@pytest.mark.slow
 @pytest.mark.voice
 @pytest.mark.servers
 async def test_a_real_server_calls_a_tool_and_answers_with_its_result(world: World, tmp_path: Path) -> None:

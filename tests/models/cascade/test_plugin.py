@@ -60,6 +60,23 @@ def test_an_unknown_voice_becomes_the_one_in_force(unloaded: CascadePlugin) -> N
     assert unloaded.validate(asked, None).audio.output.voice == "bass"
 
 
+async def test_with_every_stage_elsewhere_the_voice_need_not_be_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "RUNTIME_MODULES", ("no_such_speech_runtime",))
+    server = {"url": "http://127.0.0.1:1/v1", "model": "m"}
+    with pytest.raises(ConfigurationError, match="install"):
+        CascadePlugin({"llm": server, "asr": server})
+    plugin = CascadePlugin({"llm": server, "asr": server, "tts": server | {"voices": ["amy"]}})
+    assert plugin.capabilities().tools
+    assert plugin.capabilities().voices == ("amy",)
+    await plugin.start()
+    assert plugin.load().healthy
+    assert plugin.detectors() == ()
+    await plugin.stop()
+    assert not plugin.load().healthy
+
+
 async def test_nothing_is_served_before_it_has_started(unloaded: CascadePlugin) -> None:
     assert not unloaded.load().healthy
     with pytest.raises(PluginError):

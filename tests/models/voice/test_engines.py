@@ -34,6 +34,13 @@ def test_progress_names_each_engine_before_it_is_loaded() -> None:
 
 
 @pytest.mark.voice
+def test_an_engine_that_is_elsewhere_is_neither_loaded_nor_warmed_up() -> None:
+    names: list[str] = []
+    VoiceEngines.load(progress=names.append, without=("asr", "llm")).warm_up(("asr", "llm"))
+    assert names == ["vad", "turn_end", "tts"]
+
+
+@pytest.mark.voice
 def test_a_process_with_all_engines_fits_its_memory_and_has_no_threads_of_theirs() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     resident, threads = map(int, done.stdout.split())
