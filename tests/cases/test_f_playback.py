@@ -268,7 +268,7 @@ OUTPUT: Event = {"type": "function_call_output", "call_id": "call_1", "output": 
 
 
 async def test_f10_items_without_audio_refuse_truncation_and_survive_an_interruption(world: World) -> None:
-    """Case F-10. Restored text, a call with its result, another configuration: all of it stays in history."""
+    """Case F-10. Restored text, a call with its result: all of it stays in history."""
     await world.serve()
     caller = await world.call(LONG | {"words": 300}, HISTORY, session=AMP)
     restored = {"text": TEXT, "call": CALL, "output": OUTPUT}

@@ -8,7 +8,14 @@ from counterpoint.errors import ProtocolError
 from counterpoint.plugins.contract import Mark
 from counterpoint.protocol.config import PlaybackCommitPolicy
 from counterpoint.protocol.events import PlaybackAcknowledged, PlaybackPositions
-from counterpoint.session.playback import MAX_EARLY, MAX_RESPONSES, Cut, PlaybackLedger, Spoken
+from counterpoint.session.playback import (
+    ACKNOWLEDGED_FOR_S,
+    MAX_EARLY,
+    MAX_RESPONSES,
+    Cut,
+    PlaybackLedger,
+    Spoken,
+)
 
 RATE = 24_000
 MS = RATE // 1000
@@ -435,6 +442,21 @@ def test_the_audio_of_a_client_that_never_acknowledges_is_not_held_back_for_ever
     assert [ledger.ahead_ms("item", 1000 * MS, now) for now in (0.0, 0.4, 9.0)] == [1000, 600, 0]
     ledger.acknowledge_item("item", 300, 9.0)
     assert ledger.ahead_ms("item", 1000 * MS, 9.0) == 700
+
+
+@pytest.mark.parametrize("policy", list(PlaybackCommitPolicy))
+def test_a_client_that_stops_acknowledging_holds_its_audio_back_for_a_bounded_time(
+    policy: PlaybackCommitPolicy,
+) -> None:
+    """Wire, section 7: then pacing follows the server's clock again; what counts as heard does not."""
+    ledger = ledger_of(policy)
+    speak(ledger, done=False)
+    ledger.acknowledge_item("item", 300, 0.3)
+    last = 0.3 + ACKNOWLEDGED_FOR_S
+    assert [ledger.ahead_ms("item", 1000 * MS, now) for now in (last, last + 0.1)] == [700, 0]
+    assert ledger.positions("resp", last + 0.1).played_ms == 300
+    ledger.acknowledge_item("item", 400, last + 1)
+    assert ledger.ahead_ms("item", 1000 * MS, last + 1) == 600
 
 
 # --------------------------------------------------------------------------- truncation

@@ -34,6 +34,10 @@ MAX_RESPONSES = 32
 #: Acknowledgements that are kept for items which do not exist yet.
 MAX_EARLY = 64
 
+#: Clients acknowledge several times a second; one silent for longer says no more where it is, and its audio
+#: must not wait for it for ever (``ahead_ms``).
+ACKNOWLEDGED_FOR_S = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
@@ -70,7 +74,7 @@ class PlaybackLedger:
         self._model_rate = model_rate
         self._aligned = alignment != "none"
         self._policy = policy
-        self._client_acknowledges = False
+        self._acknowledged_at: float | None = None  # when a client last said how far it has played
         self._tracks: dict[str, Track] = {}
         self._parts: dict[str, Part] = {}
         self._early: dict[str, int] = {}  # item id -> milliseconds
@@ -293,14 +297,14 @@ class PlaybackLedger:
     def ahead_ms(self, item_id: str, samples: int, now: float) -> float:
         """How far ``samples`` of an item's audio are ahead of its playback.
 
-        Of a client that never acknowledged anything that is the server's clock, whatever the policy: what
-        counts as heard may wait for ever for such a client, its audio may not.
+        Of a client that acknowledged nothing for ``ACKNOWLEDGED_FOR_S`` that is the server's clock, whatever the
+        policy: what counts as heard may wait for ever for such a client, its audio may not.
         """
         part = self._parts.get(item_id)
         if part is None:
             return 0.0
         played = self._played(part, now)
-        if not self._client_acknowledges:
+        if self._acknowledged_at is None or now - self._acknowledged_at > ACKNOWLEDGED_FOR_S:
             played = max(played, self._guess(part, now))
         return (samples - played) * 1000 / part.track.rate
 
@@ -308,7 +312,7 @@ class PlaybackLedger:
 
     @property
     def _guessing(self) -> bool:
-        return self._policy is PlaybackCommitPolicy.AUTO and not self._client_acknowledges
+        return self._policy is PlaybackCommitPolicy.AUTO and self._acknowledged_at is None
 
     def _played(self, part: Part, now: float) -> int:
         played = max(part.acked, self._guess(part, now)) if self._guessing else part.acked
@@ -369,7 +373,7 @@ class PlaybackLedger:
         """Who acknowledges once is believed from then on; about other responses, the guess stands."""
         if self._guessing:
             self._settle_guesses(now, but=track)
-        self._client_acknowledges = True
+        self._acknowledged_at = now
 
     def _settle_guesses(self, now: float, but: Track | None = None) -> None:
         for part in self._parts.values():
