@@ -297,8 +297,8 @@ class PlaybackLedger:
     def ahead_ms(self, item_id: str, samples: int, now: float) -> float:
         """How far ``samples`` of an item's audio are ahead of its playback.
 
-        Of a client that acknowledged nothing for ``ACKNOWLEDGED_FOR_S`` that is the server's clock, whatever the
-        policy: what counts as heard may wait for ever for such a client, its audio may not.
+        Of a client that acknowledged nothing for ``ACKNOWLEDGED_FOR_S`` that is the server's clock, whatever
+        the policy: what counts as heard may wait for ever for such a client, its audio may not.
         """
         part = self._parts.get(item_id)
         if part is None:
