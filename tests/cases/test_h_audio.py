@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
 
 from .client import AMP, MANUAL, append, fresh_id, respond, tone, update
-from .wire import Event
+from .wire import Event, frame
 from .world import World
 
 COMMIT: Event = {"type": "input_audio_buffer.commit", "response_create": False}
@@ -174,3 +175,67 @@ async def test_h06_a_frame_over_the_limit_ends_the_connection_alone(world: World
     await caller.resume()
     await caller.send(COMMIT, respond())
     assert caller.audio((await caller.done())["id"]) == tone(1000, 0.5)
+
+
+async def test_h13_input_over_the_room_loses_the_open_turn_whole_and_the_next_one_works(world: World) -> None:
+    """Case H-13. Of a client that does not number, nothing from before the refusal is in any turn."""
+    await world.serve()
+    caller = await world.call(ECHO, session=MANUAL)
+    pieces = [numbered(append(tone(200, 0.5))) for _ in range(10)]
+    await caller.send(*pieces)
+    refused = await caller.error("input_backpressure")
+    assert "65536" in refused["message"]
+    behind = len(pieces) - 1 - [event["event_id"] for event in pieces].index(refused["event_id"])
+    await caller.send(COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(200, 0.5) * behind
+    await caller.send(append(tone(300, 0.2)), COMMIT, respond())
+    response_id = (await caller.done())["id"]
+    assert caller.audio(response_id) == tone(300, 0.2)
+    assert len(caller.connection.named("error")) == 1
+
+
+@pytest.mark.parametrize("over", [-1, 0])
+async def test_h06_a_message_up_to_the_limit_is_accepted_in_however_many_fragments(
+    world: World, over: int
+) -> None:
+    """Case H-06."""
+    await world.serve(ROOM | {"limits.max_frame_bytes": 100_000})
+    caller = await world.call(ECHO, session=MANUAL)
+    whole = json.dumps(append(tone(1000, 0.5))).encode()
+    padded = whole + b" " * (100_000 + over - len(whole))
+    step = 100
+    pieces = [padded[at : at + step] for at in range(0, len(padded), step)]
+    last = len(pieces) - 1
+    await caller.connection.socket.send(
+        *(frame(0 if i else 1, part, final=i == last) for i, part in enumerate(pieces))
+    )
+    await caller.send(COMMIT, respond())
+    assert caller.audio((await caller.done())["id"]) == tone(1000, 0.5)
+
+
+async def test_h08_an_unknown_voice_is_answered_with_the_one_in_force(world: World) -> None:
+    """Case H-08. That is no error."""
+    await world.serve()
+    caller = await world.call()
+    await caller.send(update())
+    voice = (await caller.expect("session.updated"))["session"]["audio"]["output"]["voice"]
+    await caller.send(update(audio={"output": {"voice": "nobody"}}))
+    shown = (await caller.expect("session.updated"))["session"]["audio"]["output"]["voice"]
+    assert shown == voice != "nobody"
+    assert not caller.connection.named("error")
+
+
+async def test_h11_the_clock_of_odd_chunks_does_not_drift(world: World) -> None:
+    """Case H-11. Chunks of 441 samples, each no whole number of milliseconds; the speech at the very end."""
+    await world.serve(ROOM)
+    caller = await world.call(session=AMP)
+    chunks, size = 4000, 441
+    quiet = [append(bytes(2 * size))] * chunks
+    for at in range(0, chunks, 500):
+        await caller.send(*quiet[at : at + 500])
+    await caller.send(append(tone(400, 0.9) + tone(700, 0)))
+    before_ms = chunks * size * 1000 // 24_000
+    started = await caller.expect("input_audio_buffer.speech_started")
+    assert started["audio_start_ms"] == pytest.approx(before_ms - 300, abs=40)
+    stopped = await caller.expect("input_audio_buffer.speech_stopped")
+    assert stopped["audio_end_ms"] >= before_ms + 400

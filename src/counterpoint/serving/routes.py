@@ -88,7 +88,8 @@ class Routes:
         transport = self._settings.transport
         socket = web.WebSocketResponse(
             protocols=_SUBPROTOCOLS,
-            max_msg_size=self._settings.limits.max_frame_bytes,
+            # The reader refuses what is as long as its limit; ours is the longest message that passes.
+            max_msg_size=self._settings.limits.max_frame_bytes + 1,
             compress=transport.compression,
             timeout=transport.close_timeout_s,
             writer_limit=BUFFER_BYTES,
