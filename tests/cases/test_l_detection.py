@@ -85,7 +85,7 @@ async def test_l09_noise_opens_no_turn(world: World) -> None:
 async def test_l07_an_update_of_the_detector_loses_and_doubles_nothing(world: World, before_ms: int) -> None:
     """Case L-07. It comes just before the speech, or within it."""
     await world.serve({"limits.max_pending_input_bytes": 16 * 1024 * 1024})
-    caller = await world.call(session=amp(create_response=False))
+    caller = await world.call({"echo_input": True, "pace": "burst"}, session=amp(create_response=False))
     audio = tone(1000, 0) + tone(800, 0.9) + tone(900, 0)
     at = before_ms * 48
     await caller.send(append(audio[:at]), update(**amp(threshold=0.4, silence_duration_ms=400)))
@@ -94,6 +94,11 @@ async def test_l07_an_update_of_the_detector_loses_and_doubles_nothing(world: Wo
     await caller.expect(STOPPED)
     (started,) = caller.events(STARTED)
     assert started["audio_start_ms"] == pytest.approx(700, abs=40)
+    (stopped,) = caller.events(STOPPED)
+    await caller.send(respond())
+    heard = caller.audio((await caller.done())["id"])
+    assert heard == audio[started["audio_start_ms"] * 48 :][: len(heard)]
+    assert len(heard) == (stopped["audio_end_ms"] - started["audio_start_ms"]) * 48
 
 
 async def test_l08_the_last_of_many_turns_is_detected_as_the_first(world: World) -> None:
