@@ -118,3 +118,19 @@ async def test_l08_the_last_of_many_turns_is_detected_as_the_first(world: World)
             await caller.send(append(tone(400, 0)))
             await caller.expect(STOPPED)
     assert len(caller.events(STARTED)) == 500
+
+
+async def test_l08_turns_that_interrupt_answers_are_detected_as_any(world: World) -> None:
+    """Case L-08. Every turn cuts the answer before it short; each is found, and answered."""
+    await world.serve()
+    caller = await world.call({"audio_ms": 20_000}, session=amp(silence_duration_ms=200))
+    for turn in range(40):
+        await caller.send(append(tone(400, 0.9)))
+        await caller.expect(STARTED)
+        if turn:
+            assert (await caller.done())["status"] == "cancelled"
+        await caller.send(append(tone(400, 0)))
+        await caller.expect("response.output_audio.delta")
+    assert len(caller.events(STARTED)) == len(caller.events("response.created")) == 40
+    await caller.send({"type": "response.cancel"})
+    await caller.done()
