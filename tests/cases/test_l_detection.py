@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from .client import AMP, MANUAL, append, respond, tone, update
@@ -56,6 +58,20 @@ async def test_l05_speech_ends_when_no_more_input_comes(world: World) -> None:
         await caller.send(append(tone(800, 0.9)))
         assert (await caller.expect(STOPPED))["audio_end_ms"] == end_ms
         assert (await caller.done())["status"] == "completed"
+
+
+async def test_l05_a_pause_between_turns_costs_nothing_and_counts_for_nothing(world: World) -> None:
+    """Case L-05. Nobody sends for ten times the stall: the clock counts audio, not time."""
+    await world.serve({"limits.input_stall_ms": 100, "limits.max_pending_input_bytes": 1024 * 1024})
+    caller = await world.call({"audio_ms": 20, "pace": "burst"}, session=AMP)
+    for start_ms in (0, 1700):
+        await caller.send(append(tone(800, 0.9) + tone(900, 0)))
+        assert (await caller.expect(STARTED))["audio_start_ms"] == pytest.approx(
+            max(0, start_ms - 300), abs=40
+        )
+        assert (await caller.done())["status"] == "completed"
+        await asyncio.sleep(1)
+    assert len(caller.events(STOPPED)) == len(caller.events("response.created")) == 2
 
 
 async def test_l06_without_a_detector_nothing_is_detected(world: World) -> None:
