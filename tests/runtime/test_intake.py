@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
-import pytest
-
 from counterpoint.limits import Limits
 from counterpoint.models.scripted.plugin import ScriptedPlugin
-from counterpoint.protocol.codes import ErrorCode
 from counterpoint.protocol.config import SessionConfig, merge
 from counterpoint.protocol.events import Event
 from counterpoint.protocol.ids import IdSource
@@ -66,12 +62,6 @@ def clear(number: int) -> str:
     return json.dumps({"type": "input_audio_buffer.clear", "client_event_seq": number})
 
 
-def append(size: int, number: int | None) -> str:
-    audio = base64.b64encode(bytes(size)).decode()
-    numbered = {} if number is None else {"client_event_seq": number}
-    return json.dumps({"type": "input_audio_buffer.append", "audio": audio, **numbered})
-
-
 async def test_the_event_that_opens_a_session_uses_its_number() -> None:
     """Any event with a number, the first ``session.update`` too (wire contract, section 2)."""
     posted: list[Input] = []
@@ -80,27 +70,6 @@ async def test_the_event_that_opens_a_session_uses_its_number() -> None:
     line.receive(Speaker(), clear(2))
     assert [type(news) for news in posted] == [CommandReceived]
     assert line.last_number == 2
-    line.stop()
-
-
-@pytest.mark.parametrize("numbered", [True, False])
-async def test_a_turn_that_fills_all_the_room_is_refused_for_good_where_trying_again_cannot_help(
-    numbered: bool,
-) -> None:
-    """A client that numbers would send the same event for ever, and never the commit that makes room."""
-    posted: list[Input] = []
-    machine = machine_with(Limits())
-    machine.receive(ModelOpened(), 0.0)
-    line = intake(posted, machine, Limits(max_pending_input_bytes=10_000))
-    for number in (1, 2):
-        line.receive(Speaker(), append(6000, number if numbered else None))
-        if number == 1:
-            machine.receive(posted[0], 0.0)
-    received, refused = posted
-    assert isinstance(received, CommandReceived)
-    assert isinstance(refused, CommandRefused)
-    code = ErrorCode.INVALID_AUDIO if numbered else ErrorCode.INPUT_BACKPRESSURE
-    assert (refused.error.code, line.last_number) == (code, 2 if numbered else 0)
     line.stop()
 
 

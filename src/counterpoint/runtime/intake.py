@@ -138,11 +138,6 @@ class Intake:
         number = command.client_event_seq
         if number is not None and not self._is_next(number, command.event_id):
             return
-        if number is not None and self._is_stuck(command):
-            self._use_number()
-            message = "limits.max_pending_input_bytes: the open turn has no room, commit or clear it"
-            self._refuse(command, ProtocolError(ErrorCode.INVALID_AUDIO, message, param="audio"))
-            return
         shortage = self._shortage(command)
         if shortage is not None:
             self._refuse(command, shortage)
@@ -207,13 +202,6 @@ class Intake:
             )
 
     # ------------------------------------------------------------------ room
-
-    def _is_stuck(self, command: Command) -> bool:
-        """Only its client could make room for it, by an event that has a later number: so no trying again."""
-        if not isinstance(command, AppendAudio):
-            return False
-        held = self._machine.held_by_hand_bytes
-        return held + len(command.audio) > self._limits.max_pending_input_bytes
 
     def _shortage(self, command: Command) -> ProtocolError | None:
         """Why there is no room for ``command`` now; counted before anything is applied."""

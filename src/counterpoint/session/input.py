@@ -129,11 +129,6 @@ class InputLine:
             held += max(0, spoken) * _SAMPLE_BYTES
         return held
 
-    @property
-    def held_by_hand_bytes(self) -> int:
-        """Of these, what only the client can free: the turn that it fills by hand."""
-        return self.held_bytes if self._hearing is None else 0
-
     # ------------------------------------------------------------------ commands
 
     def append(self, command: AppendAudio) -> None:

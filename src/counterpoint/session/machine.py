@@ -194,11 +194,6 @@ class SessionMachine:
         return self._input.held_bytes + self._line.held_bytes
 
     @property
-    def held_by_hand_bytes(self) -> int:
-        """Of these, what only a commit or a clear by the client frees."""
-        return self._input.held_by_hand_bytes
-
-    @property
     def open_utterance(self) -> int | None:
         """The input that is not committed yet, by the number under which the model is given it."""
         return self._input.open_utterance
