@@ -230,7 +230,7 @@ class World:
         for record in self.records.values():
             record.check()
         if self._idle_tasks:
-            await until(self.is_empty, within=GRACE_S + 8, what="an empty server")
+            await until(self.is_empty, within=GRACE_S + 30, what="an empty server")
 
     async def abandon(self) -> None:
         """The test failed: nobody looks at anything any more."""
