@@ -8,8 +8,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from counterpoint.stages.placement import load_placed
 
 from .client import Caller, user_says
@@ -31,7 +29,6 @@ async def start_answer(caller: Caller) -> None:
     await caller.expect("response.output_audio.delta")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the worker in /proc")
 async def test_a_killed_worker_fails_its_answer_and_no_other(world: World) -> None:
     await world.serve(plugin=load_placed("scripted", {"executor": "process"}))
     caller = await world.call(ANSWER)

@@ -1,6 +1,6 @@
 """A server in memory, small enough to be trusted: numbers, keeps and replays events, takes input once.
 
-Owns: ``Server`` (one session), ``Connection`` (both ends of one).
+Owns: ``Server`` (one session), ``Connection`` (both ends of one), a look at what a client read.
 Does not own: sockets; when what happens (tests say).
 Here because: the client must be cut, refused and overheard at every point, on a virtual clock. It follows
 the wire contract where the client depends on it, and asserts what a client must never do.
@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from counterpoint.client import Event
 from counterpoint.client.connect import Connecting
 from counterpoint.client.options import Options, ResumePoint
 from counterpoint.client.session import Session
@@ -270,3 +271,15 @@ class Server:
 async def settle(seconds: float = 0.5) -> None:
     """Let everything that is under way happen."""
     await asyncio.sleep(seconds)
+
+
+async def read_all(session: Session) -> list[Event]:
+    return [event async for event in session.events()]
+
+
+def numbers(events: list[Event]) -> list[int]:
+    return [event.seq for event in events if event.seq is not None]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,6 +1,6 @@
 """Stages whose words, times and failures a test writes down, and which count what runs in them.
 
-Owns: these stages, and audio that is loud or silent.
+Owns: these stages, audio that is loud or silent, and turns that are spoken with it.
 Does not own: what tests of all models share (``tests.models.support``).
 Here because: the logic of the cascade is about when stages start and stop, not about what they say.
 """
@@ -11,12 +11,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from tests.models.support import SESSION, Outlet
+from tests.models.support import SESSION, Outlet, request, step, user
 
 from counterpoint.models.cascade.session import CascadeSession
 from counterpoint.models.cascade.stages import Message, Piece, PromptRead, Stages, Writing, Written
+from counterpoint.plugins.contract import ResponseRequest
 from counterpoint.protocol.config import SessionConfig
 
 #: What one character sounds like, in samples at 24 kHz.
@@ -170,3 +172,23 @@ def fakes(words: str | list[str] = "hello there", *answers: str, sentences: int 
     said = [words] if isinstance(words, str) else words
     model = FakeLanguageModel(list(answers) or ["Well, that is good. So it is."])
     return Fakes(FakeTranscriber(said), model, sentences=sentences)
+
+
+def spoken(turn: int = 1, *history: Any, **changes: Any) -> ResponseRequest:
+    """The request that answers utterance ``turn``."""
+    heard = user(f"u{turn}", input=turn)
+    return request(turn, *history, heard, **({"input": turn} | changes))
+
+
+async def speak(session: CascadeSession, utterance: int = 1, ms: int = 1000) -> None:
+    """``ms`` of speech and 100 ms of silence, in pieces of 20 ms."""
+    for _ in range(ms // 20):
+        await asyncio.sleep(0.02)
+        await session.push(step(utterance, loud(20)))
+    for _ in range(5):
+        await asyncio.sleep(0.02)
+        await session.push(step(utterance, silent(20)))
+
+
+async def commit(session: CascadeSession, utterance: int = 1, **changes: Any) -> None:
+    await session.push(step(utterance, silent(20), final=True, **changes))

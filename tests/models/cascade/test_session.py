@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
-from tests.models.cascade.fakes import Fakes, fakes, loud, silent, sound_of
+from tests.models.cascade.fakes import Fakes, commit, fakes, loud, sound_of, speak, spoken
 from tests.models.support import SESSION, Outlet, assistant, now, request, step, user
 
 from counterpoint.models.cascade import prompt
@@ -16,7 +15,6 @@ from counterpoint.plugins.contract import (
     AudioDelta,
     Failure,
     Fence,
-    ResponseRequest,
     Scope,
     TextDelta,
     TurnEnd,
@@ -26,55 +24,6 @@ from counterpoint.plugins.contract import (
 )
 from counterpoint.protocol.config import SessionConfig
 from counterpoint.testing.virtual_time import run
-
-
-def spoken(turn: int = 1, *history: Any, **changes: Any) -> ResponseRequest:
-    """The request that answers utterance ``turn``."""
-    heard = user(f"u{turn}", input=turn)
-    return request(turn, *history, heard, **({"input": turn} | changes))
-
-
-async def speak(session: CascadeSession, utterance: int = 1, ms: int = 1000) -> None:
-    """``ms`` of speech and 100 ms of silence, in pieces of 20 ms."""
-    for _ in range(ms // 20):
-        await asyncio.sleep(0.02)
-        await session.push(step(utterance, loud(20)))
-    for _ in range(5):
-        await asyncio.sleep(0.02)
-        await session.push(step(utterance, silent(20)))
-
-
-async def commit(session: CascadeSession, utterance: int = 1, **changes: Any) -> None:
-    await session.push(step(utterance, silent(20), final=True, **changes))
-
-
-def test_a_prepared_answer_is_used_and_comes_at_once() -> None:
-    """Everything that was made in the pause is there when it is asked for."""
-
-    async def main() -> None:
-        stages = fakes()
-        session, outlet = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        await asyncio.sleep(1)
-        assert outlet.said == []
-        asked_at = now()
-        await commit(session)
-        await session.respond(spoken(1, epoch=3))
-        await outlet.until(lambda: bool(outlet.of(AudioDelta)))
-        assert now() == asked_at
-        await outlet.ended(1)
-        assert stages.model.calls.started == 2  # the beginning was read when the session opened
-        assert len(stages.model.prompts) == stages.transcriber.calls.started == 1
-        assert outlet.text() == "Well, that is good. So it is."
-        assert all(fence == Fence(SESSION, 3, 1) for _, fence, event in outlet.said if event_of_answer(event))
-        await session.close()
-
-    run(main())
-
-
-def event_of_answer(event: object) -> bool:
-    return not isinstance(event, UserTranscript | UserTranscriptFailed)
 
 
 def test_an_answer_that_nobody_prepared_is_begun_when_it_is_asked_for() -> None:
@@ -132,109 +81,6 @@ def test_a_sentence_without_a_sound_is_still_in_the_transcript() -> None:
         assert outlet.events(1)[0] == TextDelta("This is mute.")
         assert outlet.text() == "This is mute. This is not."
         assert outlet.pcm() == sound_of("This is not.")
-        await session.close()
-
-    run(main())
-
-
-def test_more_speech_throws_the_prepared_answer_away() -> None:
-    async def main() -> None:
-        stages = fakes(["I would like"], "Too early. Far too early.", "Now it is right.")
-        session, outlet = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        await asyncio.sleep(0.3)
-        await session.push(step(1, loud(20)))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert stages.running == 0
-        await session.prepare(spoken())
-        await commit(session)
-        await session.respond(spoken())
-        await outlet.ended(1)
-        assert outlet.text() == "Now it is right."
-        assert stages.transcriber.calls.started == 2
-        await session.close()
-
-    run(main())
-
-
-def test_silence_after_a_pause_keeps_the_prepared_answer() -> None:
-    async def main() -> None:
-        stages = fakes()
-        session, outlet = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        for _ in range(10):
-            await session.push(step(1, silent(20)))
-        await commit(session, transcribe=True)
-        await session.respond(spoken())
-        await outlet.ended(1)
-        assert stages.transcriber.calls.started == len(stages.model.prompts) == 1
-        await session.close()
-
-    run(main())
-
-
-def test_a_second_pause_prepares_anew_what_was_said_between() -> None:
-    """Also when what was said was too quiet for loudness to tell: only speech leads to another pause."""
-
-    async def main() -> None:
-        stages = fakes("hello", "Old.", "New.")
-        session, outlet = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        await asyncio.sleep(0.5)
-        await session.push(step(1, silent(20)))
-        await session.prepare(spoken())
-        await commit(session)
-        await session.respond(spoken())
-        await outlet.ended(1)
-        assert outlet.text() == "New."
-        await session.close()
-
-    run(main())
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"instructions": "be brief"},
-        {"voice": "bass"},
-        {"modalities": ("text",)},
-        {"history": (user("u0", "before"), user("u1", input=1))},
-    ],
-)
-def test_another_request_than_the_prepared_one_starts_afresh(changes: dict[str, Any]) -> None:
-    async def main() -> None:
-        stages = fakes("hello", "For the first.", "For the second.")
-        session, outlet = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        await asyncio.sleep(0.5)
-        await commit(session)
-        await session.respond(spoken(1, **changes))
-        await outlet.ended(1)
-        assert outlet.text() == "For the second."
-        assert stages.transcriber.calls.started == 1
-        await session.close()
-        assert stages.running == 0
-
-    run(main())
-
-
-def test_an_utterance_that_is_forgotten_takes_its_answer_along() -> None:
-    async def main() -> None:
-        stages = fakes()
-        session, _ = await stages.session()
-        await speak(session)
-        await session.prepare(spoken())
-        await asyncio.sleep(0.1)
-        await session.forget(1)
-        await asyncio.sleep(0.01)
-        assert stages.running == 0
-        assert stages.transcriber.begun[0].cancelled
-        await session.forget(1)
         await session.close()
 
     run(main())
