@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from counterpoint.errors import ConfigurationError
 from counterpoint.plugins.authoring import read_options
 from counterpoint.plugins.contract import ModelPlugin
 from counterpoint.plugins.loading import load_plugin
@@ -63,6 +64,9 @@ def _place(placement: Placement) -> Place | None:
         case Where.PROCESS:
             return ProcessPlace()
         case Where.RAY:
-            from .ray_actor import RayPlace
-
+            try:
+                from .ray_actor import RayPlace
+            except ImportError as missing:
+                reason = f"{missing.name} is not installed; pip install '.[ray]'"
+                raise ConfigurationError("model.executor", reason) from missing
             return RayPlace(placement.ray_address, cpus=placement.ray_cpus, gpus=placement.ray_gpus)
