@@ -40,5 +40,5 @@ def test_what_is_wrong_is_named(options: dict[str, object], key: str) -> None:
 def test_without_its_package_ray_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "counterpoint.stages.ray_actor", raising=False)
-    with pytest.raises(ConfigurationError, match="model.executor: ray is not installed"):
+    with pytest.raises(ConfigurationError, match=r"model\.executor: ray is not installed"):
         load_placed("scripted", {"executor": "ray"})
