@@ -87,6 +87,7 @@ class Fragile:
         pass
 
     async def _hang(self, request: str) -> None:
+        self._calls[request].append("hangs")
         try:
             await asyncio.get_running_loop().create_future()
         finally:
